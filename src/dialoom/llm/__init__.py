@@ -1,0 +1,1 @@
+"""Talking to models: messages, streams, providers, errors by cause."""

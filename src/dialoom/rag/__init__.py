@@ -1,0 +1,1 @@
+"""Knowledge: documents in, answers with citations out."""

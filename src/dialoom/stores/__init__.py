@@ -1,0 +1,1 @@
+"""Stores on disk: the durable twins of the protocols that other packages define."""
