@@ -1,4 +1,4 @@
-"""The roots of every error dialoom raises. A class says what the caller can decide; its text says what to do next."""
+"""The roots of every error dialoom raises: a class says what the caller can decide, its text what to do."""
 
 from typing import ClassVar
 

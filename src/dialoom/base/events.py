@@ -31,5 +31,5 @@ def notify(observers: Sequence[Observer], event: Event) -> None:
     for observer in observers:
         try:
             observer.on_event(event)
-        except Exception:  # seam: foreign code listens here
+        except Exception:  # noqa: BLE001 - seam: foreign code listens here
             _log.exception("observer failed", extra={"observer": type(observer).__name__})
