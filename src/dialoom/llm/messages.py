@@ -1,0 +1,186 @@
+"""What a model reads and writes: a role and its parts. Values only; how they are sent is a wire's business."""
+
+from typing import Literal, Self
+
+import msgspec
+
+from dialoom.base.errors import UsageError
+from dialoom.base.text import one_line
+from dialoom.llm.usage import Usage
+
+Role = Literal["system", "user", "assistant", "tool"]
+CallProblem = Literal["truncated", "invalid_json", "not_object"]
+
+
+class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
+    """A model's wish to run a tool.
+
+    `raw` is the arguments text exactly as it came. `arguments` is that text decoded, or None when it
+    must not be run, and then `problem` says why. `id` is unique in its conversation; when the server's
+    own id was not, `provider_id` keeps it.
+    """
+
+    id: str
+    name: str
+    arguments: dict[str, object] | None = None
+    raw: str = ""
+    problem: CallProblem | None = None
+    provider_id: str | None = None
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """Which model wrote a message."""
+
+    provider: str
+    model: str
+
+
+class TextPart(msgspec.Struct, frozen=True, tag_field="type", tag="text"):
+    """Words to read."""
+
+    text: str
+
+
+class ReasoningPart(msgspec.Struct, frozen=True, tag_field="type", tag="reasoning"):
+    """What a model thought first; not part of the answer. `signature` proves it to its provider."""
+
+    text: str
+    signature: str | None = None
+
+
+class SourcePart(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="source"):
+    """A numbered passage handed to a model, cited as `[index]`; numbers start at 1."""
+
+    index: int
+    id: str
+    title: str
+    text: str
+
+
+class ToolCallPart(msgspec.Struct, frozen=True, tag_field="type", tag="tool_call"):
+    """One tool call of an assistant message."""
+
+    call: ToolCall
+
+
+class ToolResultPart(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="tool_result"):
+    """What a tool answered to the call named by `call_id`."""
+
+    call_id: str
+    content: str
+    name: str | None = None
+    is_error: bool = False
+
+
+class RefusalPart(msgspec.Struct, frozen=True, tag_field="type", tag="refusal"):
+    """A model's words for not answering."""
+
+    text: str
+
+
+class OpaquePart(msgspec.Struct, frozen=True, tag_field="type", tag="opaque"):
+    """A provider's own block, kept as its exact JSON text and returned to that provider only."""
+
+    provider: str
+    block: str
+
+
+Part = TextPart | ReasoningPart | SourcePart | ToolCallPart | ToolResultPart | RefusalPart | OpaquePart
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One thing said to or by a model.
+
+    `id` and `created` (seconds since the epoch) are set by whoever stores the message, `origin` and
+    `usage` by the provider that received it. Equal messages compare equal.
+    """
+
+    role: Role
+    parts: tuple[Part, ...] = ()
+    name: str | None = None
+    id: str | None = None
+    created: float | None = None
+    origin: Origin | None = None
+    usage: Usage | None = None
+
+    @property
+    def text(self) -> str:
+        """The words of the message, without reasoning, sources, calls and results."""
+        return "".join(part.text for part in self.parts if isinstance(part, TextPart))
+
+    @property
+    def reasoning(self) -> str:
+        return "".join(part.text for part in self.parts if isinstance(part, ReasoningPart))
+
+    @property
+    def refusal(self) -> str:
+        return "".join(part.text for part in self.parts if isinstance(part, RefusalPart))
+
+    @property
+    def sources(self) -> tuple[SourcePart, ...]:
+        return tuple(part for part in self.parts if isinstance(part, SourcePart))
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        return tuple(part.call for part in self.parts if isinstance(part, ToolCallPart))
+
+    @property
+    def tool_results(self) -> tuple[ToolResultPart, ...]:
+        return tuple(part for part in self.parts if isinstance(part, ToolResultPart))
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the message as plain JSON values; what has its default value is left out."""
+        return msgspec.to_builtins(self)
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, object]) -> Self:
+        """Read `to_dict` back. Unknown fields are skipped; raises `UsageError` on anything else."""
+        try:
+            return msgspec.convert(fields, cls)
+        except msgspec.ValidationError as error:
+            raise _not_a_message(error) from error
+
+    def to_json(self) -> str:
+        """Return the message as one line of JSON. Raises `UsageError` on text that no encoding can hold."""
+        try:
+            return msgspec.json.encode(self).decode()
+        except UnicodeEncodeError as error:
+            raise UsageError(
+                "a message holds half a character (a lone surrogate); clean its text with `replace_surrogates`"
+            ) from error
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Read `to_json` back; errors as in `from_dict`."""
+        try:
+            return msgspec.json.decode(text, type=cls)
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+            raise _not_a_message(error) from error
+
+
+def system(text: str) -> Message:
+    """Return instructions for the model."""
+    return Message(role="system", parts=(TextPart(text),))
+
+
+def user(text: str, *, sources: tuple[SourcePart, ...] = ()) -> Message:
+    """Return what a person says, after the passages it may be answered from."""
+    return Message(role="user", parts=(*sources, TextPart(text)))
+
+
+def assistant(text: str, *, calls: tuple[ToolCall, ...] = ()) -> Message:
+    """Return what a model said, and the tools it called."""
+    words = (TextPart(text),) if text else ()
+    return Message(role="assistant", parts=(*words, *(ToolCallPart(call) for call in calls)))
+
+
+def tool_result(call_id: str, content: str, *, name: str | None = None, is_error: bool = False) -> Message:
+    """Return a tool's answer to the call `call_id`."""
+    part = ToolResultPart(call_id=call_id, content=content, name=name, is_error=is_error)
+    return Message(role="tool", parts=(part,))
+
+
+def _not_a_message(error: Exception) -> UsageError:
+    return UsageError(
+        f"this is not a message: {one_line(str(error))}; write messages with `to_dict` or `to_json`"
+    )

@@ -1,0 +1,57 @@
+"""How one answer is asked for."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from dialoom.base.cancel import CancelScope
+
+
+def _no_arguments() -> dict[str, object]:
+    return {"type": "object", "properties": {}}
+
+
+class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool as a model sees it; `parameters` is a JSON Schema object."""
+
+    name: str
+    description: str = ""
+    parameters: Mapping[str, object] = msgspec.field(default_factory=_no_arguments)
+
+
+class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
+    """How long to wait, in seconds, for what. Past any of them the request ends with kind `timeout`."""
+
+    connect: float = 10.0
+    """To reach the server."""
+    first_event: float = 300.0
+    """From sending the request to the first piece of the answer; local models read long prompts slowly."""
+    idle: float = 120.0
+    """Between two reads once the answer has begun; keep-alive comments count as life."""
+    total: float = 1800.0
+    """For the whole answer."""
+
+
+class ChatOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How one answer is asked for. None leaves a choice to the server."""
+
+    model: str | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    """Longest answer in tokens; one that reaches it ends with finish reason `length`."""
+    stop: tuple[str, ...] = ()
+    seed: int | None = None
+    tools: tuple[ToolSpec, ...] = ()
+    tool_choice: Literal["auto", "none", "required"] | None = None
+    parallel_tool_calls: bool | None = None
+    timeouts: Timeouts = Timeouts()
+    cancel: CancelScope | None = None
+    """Cancelling it ends the stream with `Cancelled` and closes the connection."""
+    extra_body: Mapping[str, object] = {}
+    """Fields added to the request body as they are; they win over ours."""
+    extra_headers: Mapping[str, str] = {}
+
+
+DEFAULT_OPTIONS = ChatOptions()
