@@ -1,0 +1,1 @@
+"""The tests of dialoom; `promises.py` says which requirement each carries."""
