@@ -1,7 +1,6 @@
 """dialoom: build and run AI conversations. Names load on first use, so importing this costs next to nothing."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+TYPE_CHECKING = False  # checkers know the name; importing typing would cost more than all the rest
 
 if TYPE_CHECKING:
     from dialoom.base.errors import DialoomError as DialoomError
@@ -18,6 +17,8 @@ def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"dialoom has no name {name!r}")
+    from importlib import import_module
+
     value = getattr(import_module(home), name)
     globals()[name] = value
     return value

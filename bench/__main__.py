@@ -1,0 +1,27 @@
+"""Run one bench or all: `python -m bench [NAME …] [--json]`. Exits 1 when a ratio does not hold."""
+
+import argparse
+import sys
+from importlib import import_module
+
+from bench.report import to_json, to_table
+
+NAMES = ("imports",)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="bench", description=__doc__)
+    parser.add_argument("names", nargs="*", default=NAMES, metavar="NAME", help=", ".join(NAMES))
+    parser.add_argument("--json", action="store_true", help="one JSON object per bench")
+    chosen = parser.parse_args()
+    held = True
+    for name in chosen.names:
+        bench = import_module(f"bench.{name}")
+        rows = bench.rows()
+        print(to_json(name, rows, bench.PACKAGES) if chosen.json else to_table(name, rows), flush=True)
+        held = held and all(row.ok for row in rows)
+    return 0 if held else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
