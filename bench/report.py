@@ -29,7 +29,7 @@ class Row:
         return self.ratio <= self.must
 
     def to_dict(self) -> dict[str, object]:
-        return asdict(self) | {"ratio": round(self.ratio, 3), "ok": self.ok}
+        return {**asdict(self), "ratio": round(self.ratio, 3), "ok": self.ok}
 
 
 def interleaved(

@@ -1,4 +1,4 @@
-"""dialoom: build and run AI conversations. Names load on first use, so importing this costs next to nothing."""
+"""dialoom: build and run AI conversations. Names load on first use, so importing it costs almost nothing."""
 
 TYPE_CHECKING = False  # checkers know the name; importing typing would cost more than all the rest
 
