@@ -36,9 +36,11 @@ from dialoom.llm.messages import user as user
 from dialoom.llm.mock import Gate as Gate
 from dialoom.llm.mock import MockProvider as MockProvider
 from dialoom.llm.mock import MockRequest as MockRequest
+from dialoom.llm.openai.provider import OpenAIProvider as OpenAIProvider
 from dialoom.llm.options import ChatOptions as ChatOptions
 from dialoom.llm.options import Timeouts as Timeouts
 from dialoom.llm.options import ToolSpec as ToolSpec
+from dialoom.llm.profile import WireProfile as WireProfile
 from dialoom.llm.provider import Provider as Provider
 from dialoom.llm.provider import ResponseStream as ResponseStream
 from dialoom.llm.provider import chat as chat

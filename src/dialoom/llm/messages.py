@@ -1,4 +1,4 @@
-"""What a model reads and writes: a role and its parts. Values only; how they are sent is a wire's business."""
+"""What a model reads and writes: a role and its parts. Values only; sending them is a wire's business."""
 
 from typing import Literal, Self
 
@@ -12,7 +12,7 @@ Role = Literal["system", "user", "assistant", "tool"]
 CallProblem = Literal["truncated", "invalid_json", "not_object"]
 
 
-class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
+class ToolCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A model's wish to run a tool.
 
     `raw` is the arguments text exactly as it came. `arguments` is that text decoded, or None when it
@@ -41,7 +41,7 @@ class TextPart(msgspec.Struct, frozen=True, tag_field="type", tag="text"):
     text: str
 
 
-class ReasoningPart(msgspec.Struct, frozen=True, tag_field="type", tag="reasoning"):
+class ReasoningPart(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag="reasoning"):
     """What a model thought first; not part of the answer. `signature` proves it to its provider."""
 
     text: str
@@ -63,7 +63,9 @@ class ToolCallPart(msgspec.Struct, frozen=True, tag_field="type", tag="tool_call
     call: ToolCall
 
 
-class ToolResultPart(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="tool_result"):
+class ToolResultPart(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type", tag="tool_result"
+):
     """What a tool answered to the call named by `call_id`."""
 
     call_id: str
@@ -146,7 +148,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             return msgspec.json.encode(self).decode()
         except UnicodeEncodeError as error:
             raise UsageError(
-                "a message holds half a character (a lone surrogate); clean its text with `replace_surrogates`"
+                "a message holds half a character (a lone surrogate); clean it with `replace_surrogates`"
             ) from error
 
     @classmethod

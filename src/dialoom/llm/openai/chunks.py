@@ -1,0 +1,94 @@
+"""A piece of a chat completion as servers write it: anything may be missing, null or of another type."""
+
+import json
+from typing import Any
+
+import msgspec
+
+from dialoom.llm.json_values import count_of, fields_of
+from dialoom.llm.usage import Usage
+
+
+class WireFunction(msgspec.Struct):
+    """Name and arguments of a call, or a fragment of them."""
+
+    name: str | None = None
+    arguments: Any = None
+
+
+class WireCall(msgspec.Struct):
+    """A tool call, or a fragment of one."""
+
+    index: Any = None
+    id: Any = None
+    function: WireFunction | None = None
+
+
+class WireDelta(msgspec.Struct):
+    """What a choice adds; a whole message has the same fields."""
+
+    content: Any = None
+    refusal: str | None = None
+    reasoning_content: Any = None
+    reasoning: Any = None
+    tool_calls: list[WireCall | None] | None = None
+
+
+class WireChoice(msgspec.Struct):
+    """One of the answers; we ask for one."""
+
+    index: Any = None
+    delta: WireDelta | None = None
+    message: WireDelta | None = None
+    finish_reason: str | None = None
+    usage: Any = None
+
+
+class WireChunk(msgspec.Struct):
+    """A streamed chunk or a whole completion."""
+
+    id: Any = None
+    model: Any = None
+    choices: list[WireChoice | None] | None = None
+    usage: Any = None
+    error: Any = None
+
+
+class MalformedChunkError(Exception):
+    """The text is no chunk of a chat completion."""
+
+
+_decoder = msgspec.json.Decoder(WireChunk)
+
+
+def decode_chunk(text: str | bytes) -> WireChunk:
+    """Read one chunk. Raises `MalformedChunkError`.
+
+    Halves of a character, escaped in two chunks, are let through as they are; `SurrogateJoiner` joins them.
+    """
+    try:
+        return _decoder.decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        if b"\\ud" not in _as_bytes(text).lower():
+            raise MalformedChunkError(str(error)) from error
+    try:
+        return msgspec.convert(json.loads(text), WireChunk)
+    except (ValueError, RecursionError) as error:
+        raise MalformedChunkError(str(error)) from error
+
+
+def read_usage(value: object) -> Usage:
+    """Return the counts in a `usage` object; what is missing or no count stays None."""
+    usage = fields_of(value)
+    cached = fields_of(usage.get("prompt_tokens_details")).get("cached_tokens")
+    reasoning = fields_of(usage.get("completion_tokens_details")).get("reasoning_tokens")
+    return Usage(
+        input_tokens=count_of(usage.get("prompt_tokens")),
+        output_tokens=count_of(usage.get("completion_tokens")),
+        cache_read_tokens=count_of(usage.get("prompt_cache_hit_tokens") if cached is None else cached),
+        reasoning_tokens=count_of(reasoning),
+    )
+
+
+def _as_bytes(text: str | bytes) -> bytes:
+    return text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")

@@ -1,0 +1,308 @@
+"""The events of one chat completion, from the chunks a server sends."""
+
+import json
+from collections.abc import Callable, Collection, Mapping
+
+import msgspec
+
+from dialoom.base.text import replace_surrogates
+from dialoom.llm.assembly import Assembly
+from dialoom.llm.errors import ErrorKind
+from dialoom.llm.events import (
+    ReasoningDelta,
+    RefusalDelta,
+    ResponseCompleted,
+    ResponseStarted,
+    StreamEvent,
+    TextDelta,
+    UsageUpdate,
+    Warned,
+)
+from dialoom.llm.failures import WireError, read_wire_error
+from dialoom.llm.json_values import fields_of, items_of, text_of
+from dialoom.llm.messages import Message, Origin
+from dialoom.llm.openai.chunks import (
+    WireCall,
+    WireChunk,
+    WireDelta,
+    decode_chunk,
+    read_usage,
+)
+from dialoom.llm.profile import WireProfile
+from dialoom.llm.response import ChatResponse, FinishReason
+from dialoom.llm.surrogates import SurrogateJoiner
+from dialoom.llm.think_tags import ThinkTagSplitter
+from dialoom.llm.tool_deltas import CallFragment, ToolCallAssembler
+from dialoom.net.sse import SseEvent
+
+_FINISH: Mapping[str, FinishReason] = {
+    "stop": "stop",
+    "eos": "stop",
+    "eos_token": "stop",
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_calls": "stop",  # the calls themselves decide
+    "function_call": "stop",
+    "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",
+    "content_filter": "content_filter",
+    "sensitive": "content_filter",
+    "safety": "content_filter",
+}
+_FAILED: Mapping[str, ErrorKind] = {
+    "error": "server_error",
+    "network_error": "server_error",
+    "insufficient_system_resource": "overloaded",
+    "abort": "incomplete_stream",
+}
+
+
+class AnswerFailedError(Exception):
+    """The server took its answer back: an error among the chunks, or a finish reason that means one."""
+
+    def __init__(self, error: WireError, kind: ErrorKind | None = None) -> None:
+        super().__init__(error.message)
+        self.error = error
+        self.kind: ErrorKind | None = kind
+
+
+class PromptSize(msgspec.Struct, frozen=True):
+    """What is known of a prompt's length: bytes sent, and tokens reported for the turn before."""
+
+    sent_bytes: int
+    previous_tokens: int | None
+
+    def was_cut(self, reported: int | None) -> bool:
+        """Whether a server that reports so few tokens must have dropped a part of the prompt."""
+        if reported is None or self.previous_tokens is None:
+            return False
+        return reported < self.previous_tokens and reported < self.sent_bytes // 16
+
+
+class ChatDecoder:
+    """Turns chunks into events and adds each to `assembly`; what it has to guess, it warns about."""
+
+    def __init__(
+        self,
+        assembly: Assembly,
+        origin: Origin,
+        *,
+        profile: WireProfile,
+        prompt: PromptSize,
+        new_id: Callable[[], str],
+        taken_ids: Collection[str] = (),
+    ) -> None:
+        self.done = False
+        self.started = False
+        self._assembly = assembly
+        self._origin = origin
+        self._profile = profile
+        self._prompt = prompt
+        self._calls = ToolCallAssembler(new_id, taken_ids)
+        self._joiner = SurrogateJoiner()
+        self._thought_joiner = SurrogateJoiner()
+        self._splitter = ThinkTagSplitter(profile.think_tags) if profile.think_tags else None
+        self._finish_reason: str | None = None
+        self._model = ""
+        self._response_id: str | None = None
+        self._spoke = False
+
+    @property
+    def model(self) -> str:
+        """The model that answers, by its own word or by ours."""
+        return self._model or self._origin.model
+
+    @property
+    def finished(self) -> bool:
+        """Whether the server has said that the answer is whole; counts may still follow."""
+        return self.done or self._finish_reason is not None
+
+    def feed(self, event: SseEvent) -> list[StreamEvent]:
+        """Return what one event says. Raises `MalformedChunkError` and `AnswerFailedError`."""
+        data = event.data
+        if data == "[DONE]" or not data.strip() or data.strip() == "[DONE]":
+            self.done = self.done or bool(data.strip())
+            return []
+        if event.event == "error":
+            raise AnswerFailedError(_read_error_event(data))
+        chunk = decode_chunk(data)
+        if chunk.error:
+            raise AnswerFailedError(read_wire_error(chunk.error))
+        events: list[StreamEvent] = []
+        if not self.started and (chunk.choices or chunk.id):
+            self._start(chunk, events)
+        if chunk.usage is not None:
+            self._count(chunk.usage, events)
+        if chunk.choices:
+            self._choose(chunk, events)
+        for each in events:
+            self._assembly.add(each)
+        return events
+
+    def finish(self) -> list[StreamEvent]:
+        """Return what the end completes, `ResponseCompleted` last. Raises `AnswerFailedError`."""
+        self._raise_if_failed()
+        events = self._flush(cut=self._mapped_reason() == "length")
+        warnings = self._warnings()
+        for event in (*events, *warnings):
+            self._assembly.add(event)
+        message = self._assembly.message(msgspec.structs.replace(self._origin, model=self.model))
+        response = ChatResponse(
+            message=message,
+            finish_reason=self._finish(message),
+            raw_finish_reason=self._finish_reason,
+            usage=self._assembly.usage,
+            model=self.model,
+            response_id=self._response_id,
+            warnings=tuple(self._assembly.warnings),
+        )
+        return [*events, *warnings, ResponseCompleted(response)]
+
+    def partial(self) -> Message | None:
+        """Return what has arrived of an answer that will not be finished, None when nothing has."""
+        for event in self._flush(cut=True):
+            self._assembly.add(event)
+        message = self._assembly.message(msgspec.structs.replace(self._origin, model=self.model))
+        return message if message.parts else None
+
+    def _start(self, chunk: WireChunk, events: list[StreamEvent]) -> None:
+        self.started = True
+        self._model = replace_surrogates(text_of(chunk.model))
+        self._response_id = replace_surrogates(text_of(chunk.id)) or None
+        events.append(ResponseStarted(model=self._model, response_id=self._response_id))
+
+    def _count(self, reported: object, events: list[StreamEvent]) -> None:
+        usage = self._assembly.usage.updated(read_usage(reported))
+        if usage != self._assembly.usage:
+            events.append(UsageUpdate(usage))
+
+    def _choose(self, chunk: WireChunk, events: list[StreamEvent]) -> None:
+        for choice in chunk.choices or ():
+            if choice is None or choice.index not in {None, 0, "0"}:  # we ask for one answer only
+                continue
+            delta = choice.delta or choice.message
+            if delta is not None:
+                self._read(delta, events)
+            if choice.finish_reason:
+                self._finish_reason = choice.finish_reason
+            if choice.usage is not None:
+                self._count(choice.usage, events)
+            return
+
+    def _read(self, delta: WireDelta, events: list[StreamEvent]) -> None:
+        content = delta.content
+        if content.__class__ is str:
+            if content:
+                self._say(content, events)
+        elif content is not None:
+            self._say_parts(content, events)
+        if delta.reasoning_content is not None or delta.reasoning is not None:
+            self._think(delta, events)
+        if delta.refusal:
+            self._spoke = True
+            events.append(RefusalDelta(replace_surrogates(delta.refusal)))
+        if delta.tool_calls:
+            events.extend(self._calls.add([_fragment(call) for call in delta.tool_calls if call is not None]))
+
+    def _say(self, text: str, events: list[StreamEvent]) -> None:
+        self._spoke = True
+        text = self._joiner.feed(text)
+        if self._splitter is not None:
+            events.extend(self._splitter.feed(text))
+        elif text:
+            events.append(TextDelta(text))
+
+    def _say_parts(self, content: object, events: list[StreamEvent]) -> None:
+        """Read content that is a list of typed parts, as some servers send it."""
+        for part in map(fields_of, items_of(content)):
+            text = text_of(part.get("text"))
+            if text:
+                self._say(text, events)
+            for thought in map(fields_of, items_of(part.get("thinking"))):
+                self._add_reasoning(text_of(thought.get("text")), events)
+
+    def _think(self, delta: WireDelta, events: list[StreamEvent]) -> None:
+        said = {"reasoning_content": delta.reasoning_content, "reasoning": delta.reasoning}
+        words = (text_of(said.get(field)) for field in self._profile.reasoning_fields)
+        self._add_reasoning(next((text for text in words if text), ""), events)
+
+    def _add_reasoning(self, text: str, events: list[StreamEvent]) -> None:
+        text = self._thought_joiner.feed(text)
+        if text:
+            self._spoke = True
+            events.append(ReasoningDelta(text))
+
+    def _flush(self, *, cut: bool) -> list[StreamEvent]:
+        rest: list[StreamEvent] = []
+        self._say_held(rest)
+        rest.extend(self._calls.finish(cut=cut))
+        return rest
+
+    def _say_held(self, events: list[StreamEvent]) -> None:
+        held = self._joiner.finish()
+        if self._splitter is not None:
+            events.extend((*self._splitter.feed(held), *self._splitter.finish()))
+        elif held:
+            events.append(TextDelta(held))
+        thought = self._thought_joiner.finish()
+        if thought:
+            events.append(ReasoningDelta(thought))
+
+    def _raise_if_failed(self) -> None:
+        failed = _FAILED.get(self._finish_reason or "")
+        if failed is not None:
+            words = WireError(message=f"the server gave up (finish reason {self._finish_reason!r})")
+            raise AnswerFailedError(words, failed)
+        if self._finish_reason is None and not self._spoke and not len(self._calls):
+            raise AnswerFailedError(WireError(message="the answer is empty"), "empty_response")
+
+    def _finish(self, message: Message) -> FinishReason:
+        reason = self._mapped_reason()
+        if reason != "stop":
+            return reason
+        if message.tool_calls:
+            return "tool_calls"
+        return "content_filter" if message.refusal else "stop"
+
+    def _mapped_reason(self) -> FinishReason:
+        return _FINISH.get((self._finish_reason or "stop").lower(), "stop")
+
+    def _warnings(self) -> list[StreamEvent]:
+        warnings: list[StreamEvent] = []
+        if self._finish_reason is None:
+            said = "the server never said why the answer ended; taken as finished"
+            warnings.append(Warned(code="finish_inferred", message=said))
+        elif self._finish_reason.lower() not in _FINISH:
+            said = f"the server ended the answer for a reason of its own ({self._finish_reason[:40]!r})"
+            warnings.append(Warned(code="finish_unknown", message=said))
+        if self._prompt.was_cut(self._assembly.usage.input_tokens):
+            said = "the server read less than was sent: it cut the prompt; give it a larger context window"
+            warnings.append(Warned(code="prompt_truncated_by_server", message=said))
+        return warnings
+
+
+def _fragment(call: WireCall) -> CallFragment:
+    function = call.function
+    index = call.index
+    return CallFragment(
+        index=index if isinstance(index, int) else None,
+        id=replace_surrogates(text_of(call.id)) or (str(call.id) if isinstance(call.id, int) else ""),
+        name=replace_surrogates(function.name or "") if function else "",
+        arguments=_arguments_text(function.arguments) if function else "",
+    )
+
+
+def _arguments_text(arguments: object) -> str:
+    """Return arguments as text; some servers send the object itself."""
+    if arguments is None or isinstance(arguments, str):
+        return replace_surrogates(arguments or "")
+    return replace_surrogates(json.dumps(arguments, ensure_ascii=False, separators=(",", ":")))
+
+
+def _read_error_event(data: str) -> WireError:
+    try:
+        chunk = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return WireError(message=data)
+    return read_wire_error(chunk)

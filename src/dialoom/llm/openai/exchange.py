@@ -1,0 +1,137 @@
+"""One question to one server: sent, read as it comes, and ended in exactly one way."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Generator
+from contextlib import AsyncExitStack, contextmanager, suppress
+from functools import partial
+
+from dialoom.llm.deadlines import Deadlines
+from dialoom.llm.errors import ProviderError
+from dialoom.llm.events import StreamEvent
+from dialoom.llm.failures import MAX_ERROR_BYTES, kind_of
+from dialoom.llm.openai.body import AnswerBody
+from dialoom.llm.openai.chunks import MalformedChunkError
+from dialoom.llm.openai.decoder import AnswerFailedError, ChatDecoder
+from dialoom.llm.openai.endpoint import Endpoint
+from dialoom.llm.switch import StopSwitch
+from dialoom.net.sse import EventTooLargeError, SseEvent
+from dialoom.net.transport import HttpRequest, HttpResponse, HttpTransport, TransportError, read_head
+
+TAIL_SECONDS = 5.0
+"""How long token counts may come after the answer has ended."""
+_LAST_BYTES_SECONDS = 0.05
+
+
+class Exchange:
+    """A request and the decoder of its answer."""
+
+    def __init__(
+        self, endpoint: Endpoint, request: HttpRequest, decoder: ChatDecoder, *, quota_codes: frozenset[str]
+    ) -> None:
+        self._endpoint = endpoint
+        self._request = request
+        self._decoder = decoder
+        self._quota_codes = quota_codes
+
+    async def events(
+        self, transport: HttpTransport, deadlines: Deadlines, switch: StopSwitch
+    ) -> AsyncGenerator[StreamEvent, None]:
+        """Ask, and give the events of the answer. Raises `ProviderError`, or `Cancelled` by the switch."""
+        with self._translated_errors():
+            async with AsyncExitStack() as stack:
+                opening = partial(stack.enter_async_context, transport.request(self._request))
+                response = await deadlines.wait(opening)
+                if response.status // 100 != 2:
+                    raise await self._refusal(response, deadlines)
+                body, pieces = AnswerBody(), response.aiter_bytes()
+                while (piece := await self._next_piece(pieces, deadlines)) is not None:
+                    for event in self._decoded(body.feed(piece), deadlines):
+                        switch.check()
+                        yield event
+                for event in self._ending(body):
+                    switch.check()
+                    yield event
+                await _read_last_bytes(pieces)
+
+    async def _next_piece(self, pieces: AsyncIterator[bytes], deadlines: Deadlines) -> bytes | None:
+        """Return more of the body, None when its end has come or nothing more is needed."""
+        if self._decoder.done:
+            return None
+        try:
+            return await deadlines.wait(pieces.__anext__)
+        except StopAsyncIteration:
+            return None
+        except (TransportError, ProviderError):
+            if self._decoder.finished:  # the answer is whole; only counts were still to come
+                return None
+            raise
+
+    def _decoded(self, events: list[SseEvent], deadlines: Deadlines) -> list[StreamEvent]:
+        decoded = [said for event in events for said in self._decoder.feed(event)]
+        if self._decoder.started:
+            deadlines.began()
+        if self._decoder.finished:
+            deadlines.shorten(TAIL_SECONDS)
+        return decoded
+
+    def _ending(self, body: AnswerBody) -> list[StreamEvent]:
+        decoder = self._decoder
+        events: list[StreamEvent] = []
+        for event in body.finish():
+            try:
+                events += decoder.feed(event)
+            except MalformedChunkError:
+                if not body.streamed:
+                    raise
+        if body.whole and not decoder.started:
+            raise MalformedChunkError("JSON that is no chat completion")
+        decoder.done = decoder.done or body.whole
+        if decoder.started and not decoder.finished:
+            raise self._endpoint.error(
+                "incomplete_stream",
+                f"{self._endpoint!r} ended its answer in the middle",
+                model=decoder.model,
+                partial=decoder.partial(),
+            )
+        return [*events, *decoder.finish()]
+
+    async def _refusal(self, response: HttpResponse, deadlines: Deadlines) -> ProviderError:
+        body = b""
+        with suppress(TransportError):
+            body = await deadlines.wait(partial(read_head, response, MAX_ERROR_BYTES))
+        return self._endpoint.refused(
+            response.status,
+            response.headers,
+            body,
+            model=self._decoder.model,
+            quota_codes=self._quota_codes,
+        )
+
+    @contextmanager
+    def _translated_errors(self) -> Generator[None]:
+        """The seam where everything that can go wrong with an answer becomes a `ProviderError`."""
+        decoder, endpoint = self._decoder, self._endpoint
+        try:
+            yield
+        except ProviderError as error:
+            error.partial = error.partial or decoder.partial()
+            raise
+        except TransportError as error:
+            raise endpoint.unreachable(error, model=decoder.model, partial=decoder.partial()) from error
+        except AnswerFailedError as error:
+            kind = error.kind or kind_of(error.error.status, error.error, self._quota_codes)
+            said = endpoint.took_back(error.error, model=decoder.model, kind=kind, partial=decoder.partial())
+            raise said from error
+        except (MalformedChunkError, EventTooLargeError) as error:
+            what = f"{endpoint!r} sent what is no answer: {error}"
+            raise endpoint.error(
+                "invalid_response", what, model=decoder.model, partial=decoder.partial()
+            ) from error
+
+
+async def _read_last_bytes(pieces: AsyncIterator[bytes]) -> None:
+    """Read the end of a body that `[DONE]` has announced: a connection read to its end can be used again."""
+    with suppress(TimeoutError, TransportError, StopAsyncIteration):
+        async with asyncio.timeout(_LAST_BYTES_SECONDS):
+            while True:
+                await anext(pieces)

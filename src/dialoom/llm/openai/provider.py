@@ -1,0 +1,130 @@
+"""A provider that speaks chat completions, as OpenAI and most other servers do."""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
+from typing import Self
+
+from dialoom.base.clock import SYSTEM_CLOCK, Clock
+from dialoom.base.ids import new_id
+from dialoom.llm.assembly import Assembly
+from dialoom.llm.capabilities import Model
+from dialoom.llm.deadlines import Deadlines
+from dialoom.llm.errors import ProviderError
+from dialoom.llm.failures import MAX_ERROR_BYTES
+from dialoom.llm.messages import Message, Origin
+from dialoom.llm.openai.decoder import ChatDecoder, PromptSize
+from dialoom.llm.openai.endpoint import Endpoint
+from dialoom.llm.openai.exchange import Exchange
+from dialoom.llm.openai.models import read_models
+from dialoom.llm.openai.request import chat_body
+from dialoom.llm.options import DEFAULT_OPTIONS, ChatOptions
+from dialoom.llm.profile import WireProfile, profile_for
+from dialoom.llm.provider import ResponseStream
+from dialoom.llm.switch import StopSwitch
+from dialoom.net.address import split_url
+from dialoom.net.httpx2_transport import Httpx2Transport
+from dialoom.net.transport import HttpTransport, TransportError, read_head
+
+MODELS_SECONDS = 30.0
+_MAX_MODELS_BYTES = 8 * 1024 * 1024
+
+
+class OpenAIProvider:
+    """Any server with `/chat/completions`: OpenAI, Ollama, LM Studio, llama.cpp, vLLM and others.
+
+    Use it as an async context manager, or `aclose` it. `base_url` goes up to and includes `/v1`. A model
+    is named by the options of each request; without a name the server decides.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        api_key: str | None = None,
+        *,
+        transport: HttpTransport | None = None,
+        headers: Mapping[str, str] | None = None,
+        profile: WireProfile | None = None,
+        id: str = "openai",  # noqa: A002 - a provider's name is its id
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        """A `transport` passed in stays the caller's to close. Raises `UsageError` on a bad URL or key."""
+        self.id = id
+        self._endpoint = Endpoint(id, base_url, api_key, headers=headers or {}, clock=clock)
+        self._profile = profile or profile_for(split_url(self._endpoint.base_url).hostname or "")
+        self._own_transport = None if transport else Httpx2Transport()
+        self._transport: HttpTransport = transport or self._own_transport or Httpx2Transport()
+        self._clock = clock
+
+    def __repr__(self) -> str:
+        return f"OpenAIProvider({self._endpoint!r})"
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the connections, unless they are another's."""
+        if self._own_transport is not None:
+            await self._own_transport.aclose()
+
+    async def models(self) -> tuple[Model, ...]:
+        """Return what the server lists under `/models`. Raises `ProviderError`."""
+        request = self._endpoint.get("/models", seconds=MODELS_SECONDS)
+        try:
+            async with self._transport.request(request) as response:
+                if response.status // 100 != 2:
+                    body = await read_head(response, MAX_ERROR_BYTES)
+                    raise self._endpoint.refused(
+                        response.status,
+                        response.headers,
+                        body,
+                        model="",
+                        quota_codes=self._profile.quota_codes,
+                    )
+                listing = await response.aread(_MAX_MODELS_BYTES)
+        except TransportError as error:
+            raise self._endpoint.unreachable(error, model="", partial=None) from error
+        models = read_models(listing, self.id)
+        if models is None:
+            raise self._endpoint.error(
+                "invalid_response", f"{self._endpoint!r} sent no list of models", model=""
+            )
+        return models
+
+    @asynccontextmanager
+    async def stream(
+        self, messages: Sequence[Message], options: ChatOptions = DEFAULT_OPTIONS
+    ) -> AsyncGenerator[ResponseStream]:
+        """Ask for one answer; the request goes out when the first event is asked for."""
+        body = chat_body(messages, options, self._profile)
+        assembly = Assembly()
+        decoder = ChatDecoder(
+            assembly,
+            Origin(self.id, options.model or ""),
+            profile=self._profile,
+            prompt=PromptSize(len(body), _tokens_before(messages)),
+            new_id=new_id,
+            taken_ids={call.id for message in messages for call in message.tool_calls},
+        )
+        request = self._endpoint.post(
+            "/chat/completions", body, headers=options.extra_headers, connect=options.timeouts.connect
+        )
+        exchange = Exchange(self._endpoint, request, decoder, quota_codes=self._profile.quota_codes)
+
+        def late(how: str) -> ProviderError:
+            return self._endpoint.error("timeout", f"{self._endpoint!r} {how}", model=decoder.model)
+
+        with StopSwitch(options.cancel) as switch:
+            async with (
+                Deadlines(options.timeouts, switch, clock=self._clock, late=late) as deadlines,
+                aclosing(exchange.events(self._transport, deadlines, switch)) as events,
+            ):
+                yield ResponseStream(events, assembly)
+
+
+def _tokens_before(messages: Sequence[Message]) -> int | None:
+    """Return the prompt tokens reported for the latest answer in `messages`."""
+    answered = (message.usage for message in reversed(messages) if message.role == "assistant")
+    return next((usage.input_tokens for usage in answered if usage is not None), None)

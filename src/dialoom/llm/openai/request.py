@@ -1,0 +1,106 @@
+"""What goes to `/chat/completions`: a projection of the messages, which are never changed."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from dialoom.base.errors import UsageError
+from dialoom.base.text import one_line, replace_surrogates
+from dialoom.llm.messages import Message, SourcePart, TextPart, ToolCall
+from dialoom.llm.options import ChatOptions, ToolSpec
+from dialoom.llm.pairing import paired
+from dialoom.llm.profile import WireProfile
+
+_Fields = dict[str, object]
+_SOURCE_TAG = re.compile(r"<(\s*/?\s*source\b)", re.IGNORECASE)
+_NOT_IN_NAMES = re.compile(r"[^\w.-]+")
+
+
+def chat_body(messages: Sequence[Message], options: ChatOptions, profile: WireProfile) -> bytes:
+    """Return the JSON body that asks for one answer. Raises `UsageError` when that is no JSON."""
+    try:
+        return msgspec.json.encode({**_asked(messages, options, profile), **options.extra_body})
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UsageError(f"the request cannot be written as JSON: {one_line(str(error))}") from error
+
+
+def _asked(messages: Sequence[Message], options: ChatOptions, profile: WireProfile) -> _Fields:
+    fields: _Fields = {
+        "model": options.model,
+        "messages": [wire for message in paired(messages) for wire in _wire_messages(message, profile)],
+        "stream": profile.streaming,
+        "stream_options": {"include_usage": True} if profile.streaming and profile.usage_in_stream else None,
+        profile.max_tokens_field: options.max_tokens,
+        "temperature": options.temperature,
+        "top_p": options.top_p,
+        "stop": list(options.stop) or None,
+        "seed": options.seed,
+        **(_tool_fields(options) if options.tools else {}),
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _tool_fields(options: ChatOptions) -> _Fields:
+    return {
+        "tools": [_wire_tool(tool) for tool in options.tools],
+        "tool_choice": options.tool_choice,
+        "parallel_tool_calls": options.parallel_tool_calls,
+    }
+
+
+def _wire_tool(tool: ToolSpec) -> _Fields:
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return {"type": "function", "function": function}
+
+
+def _wire_messages(message: Message, profile: WireProfile) -> Iterator[_Fields]:
+    match message.role:
+        case "tool":
+            for result in message.tool_results:
+                content = replace_surrogates(result.content)
+                yield {"role": "tool", "tool_call_id": result.call_id, "content": content}
+        case "assistant":
+            yield _wire_assistant(message, profile)
+        case "system":
+            yield {"role": profile.system_role, "content": render_text(message)}
+        case "user":
+            named = {"name": _NOT_IN_NAMES.sub("_", message.name)[:64]} if message.name else {}
+            yield {"role": "user", "content": render_text(message), **named}
+
+
+def _wire_assistant(message: Message, profile: WireProfile) -> _Fields:
+    fields: _Fields = {"role": "assistant", "content": render_text(message) or message.refusal or None}
+    if message.tool_calls:
+        fields["tool_calls"] = [_wire_call(call) for call in message.tool_calls]
+    elif fields["content"] is None:
+        fields["content"] = ""
+    replayed = profile.replay_reasoning == "always" or (
+        profile.replay_reasoning == "tool_calls" and bool(message.tool_calls)
+    )
+    if replayed and message.reasoning and profile.reasoning_fields:
+        fields[profile.reasoning_fields[0]] = replace_surrogates(message.reasoning)
+    return fields
+
+
+def _wire_call(call: ToolCall) -> _Fields:
+    # Servers parse the arguments of earlier calls, and one that is no JSON object breaks every later request.
+    arguments = msgspec.json.encode(call.arguments or {}).decode()
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+
+
+def render_text(message: Message) -> str:
+    """Return the words and numbered sources of a message as the one text this wire has room for."""
+    pieces = [
+        render_source(part) if isinstance(part, SourcePart) else part.text
+        for part in message.parts
+        if isinstance(part, SourcePart | TextPart)
+    ]
+    return replace_surrogates("".join(pieces))
+
+
+def render_source(source: SourcePart) -> str:
+    """Return a passage between tags that its own text can neither close nor open anew."""
+    title = one_line(source.title).replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+    body = _SOURCE_TAG.sub(r"&lt;\1", source.text)
+    return f'<source id="{source.index}" title="{title}">\n{body}\n</source>\n'

@@ -1,0 +1,33 @@
+"""How one server departs from the common wire. Flags, so that a quirk never becomes a subclass."""
+
+from typing import Literal
+
+import msgspec
+
+
+class WireProfile(msgspec.Struct, frozen=True, kw_only=True):
+    """Quirks of a server or model; the defaults fit most servers that speak chat completions."""
+
+    streaming: bool = True
+    """Ask for the answer in pieces."""
+    usage_in_stream: bool = True
+    """Ask for token counts at the end of a stream; a few old servers refuse the field."""
+    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    system_role: Literal["system", "developer"] = "system"
+    reasoning_fields: tuple[str, ...] = ("reasoning_content", "reasoning")
+    """Where a delta may hold reasoning; the first that is not empty counts, the others repeat it."""
+    replay_reasoning: Literal["never", "tool_calls", "always"] = "never"
+    """Whether earlier reasoning goes back to the model: never, in messages that call tools, or always."""
+    think_tags: tuple[str, str] | None = None
+    """Tags around reasoning inside the text, like `("<think>", "</think>")`; None leaves such text alone."""
+    quota_codes: frozenset[str] = frozenset(("insufficient_quota", "billing_hard_limit_reached"))
+    """Error codes that mean an empty account rather than too many requests."""
+
+
+DEFAULT_PROFILE = WireProfile()
+OPENAI_PROFILE = WireProfile(max_tokens_field="max_completion_tokens")
+
+
+def profile_for(host: str) -> WireProfile:
+    """Return the profile of a known host, else the common one."""
+    return OPENAI_PROFILE if host == "api.openai.com" else DEFAULT_PROFILE
