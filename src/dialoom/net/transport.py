@@ -52,6 +52,9 @@ class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):
         # headers carry keys, bodies carry conversations
         return f"HttpRequest({self.method} {self.url}, {len(self.body)} bytes)"
 
+    def __rich_repr__(self) -> list[tuple[str, object]]:
+        return [("method", self.method), ("url", self.url), ("bytes", len(self.body))]
+
 
 class HttpResponse(Protocol):
     """The head of a response whose body is still on its way; header names are lower case."""

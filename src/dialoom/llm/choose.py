@@ -1,0 +1,41 @@
+"""From a request to a provider that can be asked: decide, look around, name the model."""
+
+import msgspec
+
+from dialoom.base.clock import SYSTEM_CLOCK, Clock
+from dialoom.llm.capabilities import Capability
+from dialoom.llm.offline.provider import OfflineProvider
+from dialoom.llm.openai.provider import OpenAIProvider
+from dialoom.llm.probe import probe_loopback
+from dialoom.llm.provider import Provider
+from dialoom.llm.resolve import ModelChoice, ModelRequest, Step, resolve_model
+from dialoom.net.transport import HttpTransport
+
+
+async def choose_model(request: ModelRequest, transport: HttpTransport) -> ModelChoice:
+    """Return the model that answers, with a name where its server tells one.
+
+    Local servers are looked for only when nothing names a server, and a server is asked for its models
+    only when nobody named one. Raises `UsageError`, and `ProviderError` when that server cannot tell.
+    """
+    choice = resolve_model(request)
+    if choice.wants_probe:
+        choice = resolve_model(request, await probe_loopback(transport))
+    if choice.mode == "offline" or choice.model is not None:
+        return choice
+    models = await open_provider(choice, transport).models()
+    first = next((model.id for model in models if model.offers(Capability.TEXT)), None)
+    why = f"the first chat model it lists, {first}" if first else "lists no chat model; it decides itself"
+    step = Step(f"models of {choice.base_url}", "chosen" if first else "passed over", why)
+    return msgspec.structs.replace(choice, model=first, steps=(*choice.steps, step))
+
+
+def open_provider(
+    choice: ModelChoice, transport: HttpTransport | None = None, *, clock: Clock = SYSTEM_CLOCK
+) -> Provider:
+    """Return the provider of a choice; ask it with `ChatOptions(model=choice.model)` and `aclose` it."""
+    if choice.base_url is None:
+        return OfflineProvider()
+    return OpenAIProvider(
+        choice.base_url, choice.api_key, transport=transport, id=choice.provider, clock=clock
+    )

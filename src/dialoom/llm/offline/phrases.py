@@ -1,0 +1,67 @@
+"""What the offline mode says in words of its own, in the language it was asked in."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from dialoom.llm.offline.quote import Quote
+
+_FULL_STOPS = tuple(".!?;:,。！？；：，…")
+
+
+class Phrases(msgspec.Struct, frozen=True, kw_only=True):
+    """One language's wording."""
+
+    lead: str
+    gap: str
+    break_: str
+    nothing: str
+    no_model: str
+
+
+ENGLISH = Phrases(
+    lead="According to your documents:",
+    gap=" ",
+    break_="; ",
+    nothing="Your documents hold nothing on this question.",
+    no_model=(
+        "No model is configured, so there is nobody to answer. Three ways to get one:\n"
+        "  ollama pull llama3.2 && dialoom chat --model ollama:llama3.2\n"
+        "  export DIALOOM_BASE_URL=http://127.0.0.1:8080/v1   # any server that speaks chat completions\n"
+        "  export OPENAI_API_KEY=...                          # a key of platform.openai.com\n"
+        'Questions about your own files are answered without any model: dialoom ask --docs FOLDER "..."'
+    ),
+)
+CHINESE = Phrases(
+    lead="根据文档：",
+    gap="",
+    break_="；",
+    nothing="文档中没有与这个问题有关的内容。",
+    no_model=(
+        "还没有配置模型，所以无法回答。有三种办法：\n"
+        "  ollama pull llama3.2 && dialoom chat --model ollama:llama3.2\n"
+        "  export DIALOOM_BASE_URL=http://127.0.0.1:8080/v1   # 任何支持 chat completions 的服务\n"
+        "  export OPENAI_API_KEY=...                          # platform.openai.com 的密钥\n"
+        '询问自己的文件不需要模型：dialoom ask --docs 文件夹 "……"'
+    ),
+)
+
+
+def say(quotes: Sequence[Quote], phrases: Phrases) -> Iterator[str]:
+    """Give the answer in pieces of about a sentence; together they are its text."""
+    if not quotes:
+        yield phrases.nothing
+        return
+    yield phrases.lead
+    for quote in quotes:
+        yield "\n- " if len(quotes) > 1 else phrases.gap
+        for before, sentence in zip(("", *quote.sentences), quote.sentences, strict=False):
+            yield _gap(before, phrases) + sentence
+        yield f" [{quote.index}]"
+
+
+def _gap(before: str, phrases: Phrases) -> str:
+    """Return what goes between two sentences: rows and list items have no full stop of their own."""
+    if not before:
+        return ""
+    return phrases.gap if before.endswith(_FULL_STOPS) else phrases.break_

@@ -1,0 +1,92 @@
+"""What a text is about: weighed words, and pairs of characters where a script has no blanks."""
+
+import re
+from collections.abc import Iterator
+
+_RUN = re.compile(r"[^\W_]+")
+_IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
+_FULL_WEIGHT = 1.0
+_FUNCTION_WEIGHT = 0.05
+_HALF_FUNCTION_WEIGHT = 0.4
+
+_STOP_WORDS = frozenset(
+    _RUN.findall(
+        """a about after all also am an and any are as at be because been before being but by can could did
+        do does doing for from get give had has have he her here him his how i if in into is it its just like
+        long many may me might more most much must my no not of often on one or other our out please shall she
+        should so some such tell than that the their them then there these they this those to too up us use
+        very want was we were what when where which who whom whose why will with would you your"""
+    )
+)
+_FUNCTION_CHARS = frozenset(
+    "的了吗呢吧啊呀嘛是在有和与及或也都就还要会能可以我你您他她它们这那个些不没被把给对从到为上下去来后前时候什么怎样多少几哪谁何如请问想知道告诉关于得着过让跟最很太才再又吧应该"
+)
+
+
+def is_chinese(text: str) -> bool:
+    """Whether a text is mostly written in Chinese characters, to answer it in kind."""
+    written = sum(len(run) for run in _IDEOGRAPH.findall(text))
+    letters = sum(char.isalpha() for char in text)
+    return written * 4 >= letters > 0
+
+
+def terms(text: str) -> Iterator[str]:
+    """Give the terms of `text`: words without their endings, and overlapping pairs of ideographs."""
+    for run in _RUN.findall(text.casefold()):
+        at = 0
+        for written in _IDEOGRAPH.finditer(run):
+            yield from _word(run[at : written.start()])
+            yield from _pairs(written[0])
+            at = written.end()
+        yield from _word(run[at:])
+
+
+def weight(term: str) -> float:
+    """Return how much a term of a question says, from 0 to 1; question words and fillers say little."""
+    if _IDEOGRAPH.match(term):
+        fillers = sum(char in _FUNCTION_CHARS for char in term)
+        if fillers == len(term):
+            return _FUNCTION_WEIGHT
+        return _HALF_FUNCTION_WEIGHT if fillers else _FULL_WEIGHT
+    return _FUNCTION_WEIGHT if term in _STOP_TERMS else _FULL_WEIGHT
+
+
+def is_pair(term: str) -> bool:
+    """Whether a term is a pair of ideographs, which may also be the seam of two words."""
+    return len(term) == 2 and _IDEOGRAPH.match(term) is not None
+
+
+def _pairs(run: str) -> Iterator[str]:
+    if len(run) == 1:
+        yield run
+    for at in range(len(run) - 1):
+        yield run[at : at + 2]
+
+
+def _word(word: str) -> Iterator[str]:
+    if word:
+        yield _without_ending(word)
+
+
+def _without_ending(word: str) -> str:
+    """Cut the commonest English endings, so that `refunds`, `refunded` and `refund` meet."""
+    if len(word) < 4 or not word.isascii() or not word.isalpha():
+        return word
+    for ending, keep in (
+        ("ies", "y"),
+        ("sses", "ss"),
+        ("ing", ""),
+        ("ed", ""),
+        ("es", ""),
+        ("s", ""),
+        ("ly", ""),
+    ):
+        if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith(("ss", "us", "is")):
+            word = word.removesuffix(ending) + keep
+            break
+    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "ls":
+        word = word[:-1]
+    return word.removesuffix("e") if len(word) > 3 else word
+
+
+_STOP_TERMS = frozenset(_without_ending(word) for word in _STOP_WORDS) | _STOP_WORDS
