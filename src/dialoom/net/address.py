@@ -38,7 +38,7 @@ def safe_url(url: str) -> str:
     try:
         parts = urlsplit(url)
     except ValueError:
-        return one_line(url, 40).partition("@")[0]
+        return one_line(url.rpartition("@")[2], 60)
     place = parts.netloc.rpartition("@")[2]
     return one_line(f"{parts.scheme}://{place}{parts.path}")
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import re
 import socket
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Mapping
@@ -16,6 +17,9 @@ from dialoom.net.transport import HttpRequest, HttpResponse, TransportError
 
 if TYPE_CHECKING:
     import httpx2
+
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
 
 
 class Httpx2Transport:
@@ -139,23 +143,29 @@ def _build(client: "httpx2.AsyncClient", request: HttpRequest) -> "httpx2.Reques
     import httpx2
 
     limits = request.timeouts
-    headers = {
-        "accept-encoding": "identity",
-        **{name.lower(): value for name, value in request.headers.items()},
-    }
     try:
         return client.build_request(
             request.method,
             request.url,
-            headers=headers,
+            headers=_sendable(request),
             content=request.body or None,
             timeout=httpx2.Timeout(limits.read, connect=limits.connect, pool=limits.connect),
         )
-    except (httpx2.InvalidURL, UnicodeError) as error:
-        # the text of the error may repeat a header, and a header may be a key
-        raise UsageError(
-            f"a request to {safe_url(request.url)} has an address or header that cannot be sent"
-        ) from error
+    except httpx2.InvalidURL as error:
+        place = safe_url(request.url)[:80]
+        raise UsageError(f"the address {place} cannot be sent; check its length and letters") from error
+
+
+def _sendable(request: HttpRequest) -> dict[str, str]:
+    headers = {"accept-encoding": "identity"}
+    for name, value in request.headers.items():
+        if not (_HEADER_NAME.fullmatch(name) and _HEADER_VALUE.fullmatch(value)):
+            # the value may be a key, so it is not shown
+            raise UsageError(
+                f"header {one_line(name, 40)!r} holds characters that cannot be sent; remove them"
+            )
+        headers[name.lower()] = value
+    return headers
 
 
 @contextmanager
@@ -182,7 +192,7 @@ def _translated(error: Exception, url: str) -> TransportError:
         case httpx2.NetworkError() | httpx2.RemoteProtocolError():
             return TransportError("closed", f"{place} closed the connection: {_reason(error)}")
         case _:
-            return TransportError("protocol", f"{place} does not speak plain HTTP: {_reason(error)}")
+            return TransportError("protocol", f"{place} sent what cannot be read: {_reason(error)}")
 
 
 def _reason(error: BaseException) -> str:
@@ -193,12 +203,10 @@ def _reason(error: BaseException) -> str:
                 return f"TLS failed ({one_line(cause.reason or str(cause), 80)})"
             case socket.gaierror():
                 return "its host name is not known"
-            case OSError(errno=number) if number is not None:
-                return (
-                    "connection refused"
-                    if number == errno.ECONNREFUSED
-                    else one_line(cause.strerror or "", 80)
-                )
+            case OSError(errno=errno.ECONNREFUSED):
+                return "connection refused"
+            case OSError() if cause.strerror:
+                return one_line(cause.strerror, 80)
             case _:
                 continue
     return one_line(str(error), 80) or type(error).__name__
@@ -207,9 +215,7 @@ def _reason(error: BaseException) -> str:
 def _causes(error: BaseException) -> Generator[BaseException]:
     yield error
     match error:
-        case BaseExceptionGroup(
-            exceptions=(first, *_)
-        ):  # one per address of the host; the first speaks for all
+        case BaseExceptionGroup(exceptions=(first, *_)):  # one for each address of a host
             inner = cast("BaseException", first)
         case _:
             inner = error.__cause__ or error.__context__

@@ -54,6 +54,7 @@ class WireServer:
     """
 
     def __init__(self, replies: Sequence[WireReply] | Callable[[WireRequest], WireReply]) -> None:
+        self.url = ""
         self.requests: list[WireRequest] = []
         self.client_left = asyncio.Event()
         self._replies = replies
@@ -62,6 +63,7 @@ class WireServer:
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -71,12 +73,6 @@ class WireServer:
             connection.cancel()
         await asyncio.gather(*self._connections, return_exceptions=True)
         await self._server.wait_closed()
-
-    @property
-    def url(self) -> str:
-        """The server's root, like `http://127.0.0.1:49152`."""
-        assert self._server is not None
-        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -95,6 +91,8 @@ class WireServer:
             self._connections.discard(task)
             self.client_left.set()
             writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
 
     def _next_reply(self, request: WireRequest) -> WireReply:
         if callable(self._replies):
