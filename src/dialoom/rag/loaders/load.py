@@ -1,0 +1,108 @@
+"""One file: found to be what its name or its first bytes say, read within bounds, handed to its loader."""
+
+import os
+import stat
+from pathlib import Path
+
+from dialoom.base.clock import SYSTEM_CLOCK, Clock
+from dialoom.base.text import replace_surrogates
+from dialoom.rag.errors import LoadError
+from dialoom.rag.loaders.loader import DocumentLoader, Loaded, LoadOptions, Source
+from dialoom.rag.loaders.page import HtmlLoader
+from dialoom.rag.loaders.pdf import PdfLoader
+from dialoom.rag.loaders.plain import MarkdownLoader, TextLoader
+from dialoom.rag.loaders.records import JsonlLoader
+from dialoom.rag.loaders.table import CsvLoader
+from dialoom.rag.loaders.word import DocxLoader
+
+_PIECE = 1 << 20
+_TEXT = TextLoader()
+_PDF = PdfLoader()
+_DOCX = DocxLoader()
+_BUILT_IN: dict[str, DocumentLoader] = {
+    **dict.fromkeys((".txt", ".text", ".log"), _TEXT),
+    **dict.fromkeys((".md", ".markdown"), MarkdownLoader()),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), HtmlLoader()),
+    **dict.fromkeys((".csv", ".tsv"), CsvLoader()),
+    **dict.fromkeys((".jsonl", ".ndjson"), JsonlLoader()),
+    ".pdf": _PDF,
+    ".docx": _DOCX,
+}
+
+
+def document_id(path: str | os.PathLike[str]) -> str:
+    """The id of the document in a file: its absolute normalised path with forward slashes, valid as UTF-8."""
+    absolute = os.path.abspath(path)  # noqa: PTH100 - resolve() would follow links
+    return replace_surrogates(Path(absolute).as_posix())
+
+
+def is_supported(name: str, options: LoadOptions) -> bool:
+    """Whether a file of this name has a loader."""
+    extension = os.path.splitext(name)[1].lower()  # noqa: PTH122 - names in a walk are plain strings
+    return extension in options.loaders or extension in _BUILT_IN
+
+
+def load_file(
+    path: str | os.PathLike[str], options: LoadOptions | None = None, *, clock: Clock = SYSTEM_CLOCK
+) -> Loaded:
+    """Read one file into documents. Raises `LoadError` when it cannot be read.
+
+    The name's extension chooses the loader; a PDF under the name of a text file is read as a PDF, and a
+    name without an extension is judged by its content.
+    """
+    options = options or LoadOptions()
+    return load_bytes(read_bytes(path, options), path, options=options, clock=clock)
+
+
+def load_bytes(
+    data: bytes, path: str | os.PathLike[str], *, options: LoadOptions, clock: Clock = SYSTEM_CLOCK
+) -> Loaded:
+    """Read the content of a file that has been read already; `path` names it."""
+    source = Source(id=document_id(path), data=data, options=options, clock=clock, started=clock.monotonic())
+    return _choose(source, Path(path)).load(source)
+
+
+def read_bytes(path: str | os.PathLike[str], options: LoadOptions) -> bytes:
+    """The content of a regular file no larger than the options allow; `LoadError` otherwise."""
+    name = document_id(path)
+    try:
+        # Without O_NONBLOCK a pipe among the files would stop the walk for ever.
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        with os.fdopen(handle, "rb", buffering=0) as file:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise LoadError("unreadable", f"{name} is not a regular file; name a file", source=name)
+            pieces: list[bytes] = []
+            size = 0
+            while piece := file.read(_PIECE):
+                pieces.append(piece)
+                size += len(piece)
+                _check_size(size, name, options)
+            return b"".join(pieces)
+    except FileNotFoundError as error:
+        raise LoadError("unreadable", f"{name} does not exist; check the path", source=name) from error
+    except (OSError, ValueError) as error:
+        reason = (getattr(error, "strerror", None) or str(error)).lower()
+        message = f"{name} cannot be read ({reason}); check its permissions"
+        raise LoadError("unreadable", message, source=name) from error
+
+
+def _check_size(size: int, name: str, options: LoadOptions) -> None:
+    if size > options.max_source_bytes:
+        message = (
+            f"{name} is larger than {options.max_source_bytes} bytes; split it or raise max_source_bytes"
+        )
+        raise LoadError("limit", message, source=name)
+
+
+def _choose(source: Source, path: Path) -> DocumentLoader:
+    extension = path.suffix.lower()
+    if extension in source.options.loaders:
+        return source.options.loaders[extension]
+    loader = _BUILT_IN.get(extension)
+    if loader is None and extension:
+        known = " ".join(sorted(_BUILT_IN))
+        message = f"{source.id} has no loader for {extension!r}; known are {known}"
+        raise LoadError("unsupported", message, source=source.id)
+    if loader not in (_PDF, _DOCX) and source.data.startswith(b"%PDF-"):
+        return _PDF
+    return loader or _TEXT

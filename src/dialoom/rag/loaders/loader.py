@@ -1,0 +1,89 @@
+"""What a loader is given, within which bounds it works, and what it gives back."""
+
+from collections.abc import Mapping
+from typing import Literal, Protocol
+
+import msgspec
+
+from dialoom.base.clock import SYSTEM_CLOCK, Clock
+from dialoom.rag.errors import InvalidOptionsError, LoadError
+from dialoom.rag.types import Document, LoadWarning
+
+HtmlMode = Literal["all", "main"]
+
+
+class LoadOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Bounds and choices for reading files. Raises `InvalidOptionsError` for a bound that is not positive."""
+
+    max_source_bytes: int = 100_000_000
+    """A larger file is refused before it is read."""
+    max_extracted_bytes: int = 50_000_000
+    """More text, or more unpacked XML, than this stops the extraction."""
+    extractor_timeout: float = 60.0
+    """Seconds one file may take, looked at between pages, parts and records."""
+    html_mode: HtmlMode = "all"
+    """`main` keeps the article of a page and drops menus and banners."""
+    hidden: bool = False
+    """Read files and folders whose name starts with a dot."""
+    recursive: bool = True
+    """Go into folders below the given one."""
+    max_depth: int = 64
+    """Folders deeper than this are reported and left out."""
+    loaders: Mapping[str, "DocumentLoader"] = {}
+    """Your own loaders by extension (`.rst`), asked before the built-in ones."""
+
+    def __post_init__(self) -> None:
+        for name in ("max_source_bytes", "max_extracted_bytes", "extractor_timeout", "max_depth"):
+            if not getattr(self, name) > 0:
+                raise InvalidOptionsError(f"{name} must be above 0, not {getattr(self, name)}")
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """The bytes of one file, its id (absolute path, forward slashes) and the bounds on reading it."""
+
+    id: str
+    data: bytes
+    options: LoadOptions
+    clock: Clock = SYSTEM_CLOCK
+    started: float = 0.0
+
+    def check_time(self) -> None:
+        """Raise `LoadError("timeout")` when reading has taken longer than the options allow."""
+        if self.clock.monotonic() - self.started > self.options.extractor_timeout:
+            raise LoadError(
+                "timeout",
+                f"reading {self.id} took over {self.options.extractor_timeout:g} s; "
+                "split the file or raise extractor_timeout",
+                source=self.id,
+            )
+
+    def check_extracted(self, size: int) -> None:
+        """Raise `LoadError("limit")` when `size` characters of text, or bytes of XML, are too much."""
+        if size > self.options.max_extracted_bytes:
+            raise LoadError(
+                "limit",
+                f"{self.id} unpacks to more than {self.options.max_extracted_bytes} bytes; "
+                "split the file or raise max_extracted_bytes",
+                source=self.id,
+            )
+
+    def corrupt(self, what: str) -> LoadError:
+        """The error that says what is broken in this source."""
+        return LoadError("corrupt", f"{self.id} {what}; replace the file", source=self.id)
+
+
+class Loaded(msgspec.Struct, frozen=True, kw_only=True):
+    """What one file held: its documents in order, and what a reader of the report should know."""
+
+    source: str
+    documents: list[Document]
+    warnings: list[LoadWarning] = []
+
+
+class DocumentLoader(Protocol):
+    """Turns the bytes of one file into documents.
+
+    Runs on any thread, keeps nothing between calls, raises `LoadError` and nothing else for bad content.
+    """
+
+    def load(self, source: Source) -> Loaded: ...

@@ -1,0 +1,103 @@
+"""HTML pages: the words people see, with the headings above them."""
+
+import codecs
+import re
+from typing import TYPE_CHECKING
+
+from dialoom.rag.loaders.decode import decode
+from dialoom.rag.loaders.loader import HtmlMode, Loaded, Source
+from dialoom.rag.loaders.plain import finish
+from dialoom.rag.types import Document, Heading, Metadata
+
+if TYPE_CHECKING:
+    from resiliparse.parse.html import HTMLTree
+
+_META_CHARSET = re.compile(
+    rb"""<meta[^>]{0,200}?charset\s{0,8}=\s{0,8}["']?\s{0,8}([A-Za-z0-9_:.-]{2,40})""", re.IGNORECASE
+)
+_XML_ENCODING = re.compile(rb"""^\s{0,64}<\?xml[^>]{0,200}?encoding\s?=\s?["']([A-Za-z0-9_.-]{2,40})""")
+_HEAD = 4_096
+# Browsers read these names as their supersets, and a page that can be read as ASCII is not UTF-16; so do we.
+_READ_AS = {
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "iso8859-1": "cp1252",
+    "ascii": "cp1252",
+    "euc_kr": "cp949",
+    "shift_jis": "cp932",
+    "big5": "big5hkscs",
+    "utf-16": "utf-8",
+    "utf-16-le": "utf-8",
+    "utf-16-be": "utf-8",
+}
+# Python has codecs that are slow or no charset at all (punycode, idna); a page may not ask for those.
+_CHARSETS = frozenset(
+    {"utf-8", "gb18030", "big5hkscs", "cp932", "euc_jp", "iso2022_jp", "cp949", "koi8-r", "koi8-u"}
+)
+_CHARSET_FAMILIES = ("cp125", "iso8859-", "cp874", "mac-")
+_MARK = "\ufdd0"  # a noncharacter: never in a page, so it can mark where a heading starts
+_INVISIBLE = '[hidden], [style*="display:none"], [style*="display: none"]'
+_HEADINGS = "h1, h2, h3, h4, h5, h6"
+_MARKED = re.compile(_MARK + "([1-6])")
+_MOST_HEADINGS = 10_000
+
+
+class HtmlLoader:
+    """One document per page: all its text, or with `html_mode="main"` its article; the title as metadata."""
+
+    def load(self, source: Source) -> Loaded:
+        from resiliparse.parse.html import HTMLTree  # heavy, and a folder may hold no page
+
+        decoded = decode(source.data, source=source.id, declared=declared_charset(source.data))
+        tree = HTMLTree.parse(decoded.text.replace(_MARK, ""))
+        title = " ".join((tree.title or "").split())
+        text, headings = _read(tree, source.options.html_mode)
+        metadata: Metadata = {"title": title} if title else {}
+        document = Document(id=source.id, text=text, headings=headings, metadata=metadata)
+        return finish(source, document, decoded)
+
+
+def declared_charset(data: bytes) -> str | None:
+    """The codec a page says it is in, as Python names it; None when it does not say."""
+    found = _META_CHARSET.search(data, 0, _HEAD) or _XML_ENCODING.search(data, 0, _HEAD)
+    if found is None:
+        return None
+    try:
+        name = codecs.lookup(found[1].decode("ascii")).name
+    except LookupError:
+        return None
+    name = _READ_AS.get(name, name)
+    return name if name in _CHARSETS or name.startswith(_CHARSET_FAMILIES) else None
+
+
+def _read(tree: "HTMLTree", mode: HtmlMode) -> tuple[str, tuple[Heading, ...]]:
+    from resiliparse.extract import html2text  # pyright: ignore[reportMissingModuleSource] - compiled
+
+    body = tree.body
+    if body is None:
+        return "", ()
+    for node in body.query_selector_all(_INVISIBLE):
+        node.decompose()
+    for node in body.query_selector_all(_HEADINGS)[:_MOST_HEADINGS]:
+        mark = tree.create_text_node(_MARK + str(node.local_name)[1:])
+        if mark is not None and node.first_child is not None:
+            node.insert_before(mark, node.first_child)
+    text = html2text.extract_plain_text(tree, main_content=mode == "main").replace("\xa0", " ")
+    return _take_marks(text)
+
+
+def _take_marks(text: str) -> tuple[str, tuple[Heading, ...]]:
+    pieces: list[str] = []
+    headings: list[Heading] = []
+    end, length = 0, 0
+    for mark in _MARKED.finditer(text):
+        pieces.append(text[end : mark.start()])
+        length += mark.start() - end
+        end = mark.end()
+        line_end = text.find("\n", end)
+        words = text[end : line_end if line_end >= 0 else len(text)]
+        words = " ".join(_MARKED.sub("", words).split())
+        if words:
+            headings.append(Heading(int(mark[1]), words, length))
+    pieces.append(text[end:])
+    return "".join(pieces), tuple(headings)

@@ -1,0 +1,93 @@
+"""The values of knowledge: documents, the chunks they are cut into, and what was found or went wrong."""
+
+from typing import Literal
+
+import msgspec
+
+from dialoom.base.errors import MissingExtraError
+
+try:
+    import numpy as np
+    from numpy.typing import NDArray
+except ImportError as error:  # every module of this package comes by here, so one check covers the extra
+    raise MissingExtraError("numpy", "rag") from error
+
+MetaValue = str | int | float | bool | list[str] | None
+Metadata = dict[str, MetaValue]
+FloatMatrix = NDArray[np.float32]
+"""Shape (n, dim), one row per text."""
+FloatVector = NDArray[np.float32]
+"""Shape (dim,)."""
+
+WarningCode = Literal["decode", "empty", "no_text_layer", "ragged", "duplicate_id", "bad_line"]
+
+
+class PageSpan(msgspec.Struct, frozen=True):
+    """Where page `number` (from 1) lies in the text of its document."""
+
+    number: int
+    start: int
+    end: int
+
+
+class Heading(msgspec.Struct, frozen=True):
+    """A heading of `level` 1 to 6 whose line starts at `start`."""
+
+    level: int
+    text: str
+    start: int
+
+
+class RowSpan(msgspec.Struct, frozen=True):
+    """Where record `number` (from 1, the header not counted) lies in the text of its document."""
+
+    number: int
+    start: int
+    end: int
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """One readable text and where it came from.
+
+    `id` is the absolute path with forward slashes; a record of a JSONL file adds `#` and its own id.
+    Spans and headings are in order, as offsets into `text`. Metadata is flat; `source` names the file.
+    """
+
+    id: str
+    text: str
+    metadata: Metadata = {}
+    pages: tuple[PageSpan, ...] = ()
+    headings: tuple[Heading, ...] = ()
+    rows: tuple[RowSpan, ...] = ()
+
+
+class Chunk(msgspec.Struct, frozen=True, kw_only=True):
+    """A piece of one document: `text` is exactly `document.text[start:end]`.
+
+    `page` is the page the chunk starts on, `heading_path` the headings above its start, outermost first.
+    """
+
+    id: str
+    doc_id: str
+    text: str
+    start: int = 0
+    end: int = 0
+    page: int | None = None
+    heading_path: tuple[str, ...] = ()
+    metadata: Metadata = {}
+
+
+class ScoredChunk(msgspec.Struct, frozen=True):
+    """A chunk and its cosine similarity to the question, from -1 to 1."""
+
+    chunk: Chunk
+    score: float
+
+
+class LoadWarning(msgspec.Struct, frozen=True):
+    """Something a reader of the report should know; the source was read all the same."""
+
+    code: WarningCode
+    message: str
+    source: str
+    line: int | None = None

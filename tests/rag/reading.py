@@ -1,0 +1,26 @@
+"""Reads bytes as if they were a file of that name, for the tests of the loaders."""
+
+from dialoom.rag.loaders.load import load_bytes
+from dialoom.rag.loaders.loader import Loaded, LoadOptions
+from dialoom.rag.types import Document
+
+
+def read(name: str, data: bytes, **options: object) -> Loaded:
+    return load_bytes(data, f"/kb/{name}", options=LoadOptions(**options))
+
+
+def read_one(name: str, data: bytes, **options: object) -> Document:
+    (document,) = read(name, data, **options).documents
+    return document
+
+
+def warned(loaded: Loaded) -> list[str]:
+    return [warning.code for warning in loaded.warnings]
+
+
+def heads(document: Document) -> list[tuple[int, str]]:
+    """The headings, each found where it says it is."""
+    for heading in document.headings:
+        line = document.text[heading.start :].split("\n")[0]
+        assert heading.text.split()[0] in line
+    return [(heading.level, heading.text) for heading in document.headings]
