@@ -1,1 +1,1 @@
-"""Stores on disk: the durable twins of the protocols that other packages define."""
+"""Stores on disk: twins of the protocols that the layers below define."""

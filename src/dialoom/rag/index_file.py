@@ -1,0 +1,125 @@
+"""An index as one JSON file: the manifest first, vectors as base64 of little-endian float32."""
+
+import base64
+import os
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from dialoom.base.errors import StoreError
+from dialoom.base.ids import new_id
+from dialoom.rag.errors import CorruptIndexError, ManifestMissingError
+from dialoom.rag.manifest import FORMAT, IndexManifest
+from dialoom.rag.store import SourceRecord
+from dialoom.rag.types import Chunk, FloatMatrix
+
+_MOST_BYTES = 2_000_000_000
+
+
+class IndexFile(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything an index holds, in memory: one row of `vectors` per chunk."""
+
+    manifest: IndexManifest | None
+    chunks: list[Chunk]
+    vectors: FloatMatrix
+    sources: list[SourceRecord]
+    source_of: dict[str, str]
+
+
+class _Layout(msgspec.Struct, frozen=True, kw_only=True):
+    """The same as JSON has it. `dim` is there for an index without a manifest."""
+
+    manifest: IndexManifest | None = None
+    dim: int
+    chunks: list[Chunk]
+    vectors: str
+    sources: list[SourceRecord] = []
+    source_of: dict[str, str] = {}
+
+
+def write_index(path: str | os.PathLike[str], index: IndexFile) -> None:
+    """Put the index in the place of `path` in one step, safely on the disk. Raises `StoreError`."""
+    layout = _Layout(
+        manifest=index.manifest,
+        dim=index.vectors.shape[1],
+        chunks=index.chunks,
+        vectors=base64.b64encode(index.vectors.astype("<f4").tobytes()).decode("ascii"),
+        sources=index.sources,
+        source_of=index.source_of,
+    )
+    target = Path(path)
+    try:
+        write_atomically(target, msgspec.json.encode(layout))
+    except OSError as error:
+        reason = (error.strerror or "error").lower()
+        raise StoreError(f"the index {target} cannot be written ({reason}); check the folder") from error
+
+
+def read_index(path: str | os.PathLike[str]) -> IndexFile | None:
+    """Read what `write_index` wrote; None when there is no file.
+
+    Raises `CorruptIndexError` for anything that is not a whole index, `ManifestMissingError` for chunks
+    without a manifest, `StoreError` when the file cannot be read.
+    """
+    target = Path(path)
+    try:
+        if target.stat().st_size > _MOST_BYTES:
+            raise CorruptIndexError(f"{target} is too large for a JSON index; use SqliteVectorStore")
+        data = target.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        reason = (error.strerror or "error").lower()
+        raise StoreError(f"the index {target} cannot be read ({reason}); check its permissions") from error
+    try:
+        return _parse(data, target)
+    except (ValueError, RecursionError) as error:
+        message = f"{target} is not a whole index; restore it, or remove it and ingest again"
+        raise CorruptIndexError(message) from error
+
+
+def write_atomically(target: Path, data: bytes) -> None:
+    """Write a file so that a reader or a crash sees the old content or the new, never a part."""
+    fresh = target.with_name(f".{target.name}.{new_id()}")
+    try:
+        with fresh.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(target)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
+    _sync_folder(target.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name last through a power cut, where folders can be synced at all."""
+    if os.name == "nt":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _parse(data: bytes, target: Path) -> IndexFile:
+    layout = msgspec.json.decode(data, type=_Layout)
+    if layout.manifest is None and layout.chunks:
+        raise ManifestMissingError(
+            f"{target} holds chunks but no manifest; remove it and ingest the documents again"
+        )
+    if layout.manifest is not None and layout.manifest.format > FORMAT:
+        raise CorruptIndexError(f"{target} was written by a newer dialoom; upgrade to read it")
+    flat = np.frombuffer(base64.b64decode(layout.vectors, validate=True), "<f4").astype(np.float32)
+    if flat.size != len(layout.chunks) * layout.dim or layout.dim < 0:
+        raise ValueError("the vectors do not fit the chunks")
+    return IndexFile(
+        manifest=layout.manifest,
+        chunks=layout.chunks,
+        vectors=flat.reshape(len(layout.chunks), layout.dim),
+        sources=layout.sources,
+        source_of=layout.source_of,
+    )

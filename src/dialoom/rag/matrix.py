@@ -1,0 +1,249 @@
+"""Exact search over unit vectors in memory. A reader sees one moment of it, whatever writers do meanwhile."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Generic, TypeVar
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from dialoom.rag.errors import DimensionMismatchError, NonFiniteVectorError
+from dialoom.rag.types import FloatMatrix, FloatVector
+
+SEGMENT_ROWS = 65_536
+_DEAD_SHARE = 0.25
+_FIRST_ROWS = 256
+_SAFE_NORMS = (1e-15, 1e15)  # between these the square of a float32 neither vanishes nor overflows
+
+Key = TypeVar("Key")
+
+
+class _Segment(msgspec.Struct, Generic[Key], frozen=True):
+    """Rows of a matrix that only grows, seen up to a length; `keys` and `buffer` may be longer by now."""
+
+    buffer: FloatMatrix
+    keys: list[Key]
+    length: int
+    dead: NDArray[np.bool_] | None = None
+
+    def living_keys(self) -> list[Key]:
+        keys = self.keys[: self.length]
+        if self.dead is None:
+            return keys
+        return [key for key, dead in zip(keys, self.dead, strict=True) if not dead]
+
+    def living_rows(self) -> FloatMatrix:
+        rows = self.buffer[: self.length]
+        return rows if self.dead is None else rows[~self.dead]
+
+
+class Snapshot(msgspec.Struct, Generic[Key], frozen=True):
+    """One moment of a matrix: safe to search on any thread, never changed."""
+
+    dim: int | None = None
+    segments: tuple[_Segment[Key], ...] = ()
+    alive: int = 0
+
+    def search(
+        self,
+        query: FloatVector,
+        k: int,
+        *,
+        min_score: float | None = None,
+        keep: Callable[[Sequence[Key]], Sequence[bool]] | None = None,
+    ) -> list[tuple[Key, float]]:
+        """The `k` nearest rows by cosine, best first, equal ones in the order they were added.
+
+        `keep` says which of some keys may be found; it is asked in order of score, a few at a time, until
+        there are enough. `query` need not be of length 1.
+        """
+        found: list[tuple[Key, float]] = []
+        if k <= 0 or self.alive == 0:
+            return found
+        scores = self._scores(unit_rows(check_query(query, self.dim)[None, :])[0])
+        for page in self._pages(scores, k):
+            hits = [(self._key(row), float(scores[row])) for row in page]
+            if min_score is not None:
+                hits = [hit for hit in hits if hit[1] >= min_score]
+            wanted = [True] * len(hits) if keep is None else keep([key for key, _ in hits])
+            found += [hit for hit, good in zip(hits, wanted, strict=True) if good]
+            if len(found) >= k or len(hits) < len(page):
+                break
+        return found[:k]
+
+    def rows(self) -> tuple[list[Key], FloatMatrix]:
+        """All keys in the order they were added, and their unit rows."""
+        keys: list[Key] = []
+        parts: list[FloatMatrix] = []
+        for segment in self.segments:
+            keys += segment.living_keys()
+            parts.append(segment.living_rows())
+        return keys, np.concatenate(parts) if parts else np.empty((0, self.dim or 0), np.float32)
+
+    def _scores(self, query: FloatVector) -> FloatVector:
+        parts: list[FloatVector] = []
+        for segment in self.segments:
+            # einsum, not BLAS: as fast for one query, no threads that spin on a busy machine, and equal rows
+            # get equal scores wherever they lie
+            part = np.einsum("ij,j->i", segment.buffer[: segment.length], query)
+            np.clip(part, -1.0, 1.0, out=part)
+            if segment.dead is not None:
+                part[segment.dead] = -np.inf
+            parts.append(part)
+        return np.concatenate(parts) if len(parts) > 1 else parts[0]
+
+    def _pages(self, scores: FloatVector, k: int) -> Iterator[list[int]]:
+        """Rows in order of score, the first page about `k` long, the rest in pages that grow."""
+        first = _best_rows(scores, min(k, self.alive))
+        yield first
+        if len(first) < self.alive:
+            order = _ordered(scores, np.flatnonzero(np.isfinite(scores)))
+            start, size = len(first), 4 * max(k, 16)
+            while start < len(order):
+                yield order[start : start + size]
+                start, size = start + size, size * 2
+
+    def _key(self, row: int) -> Key:
+        for segment in self.segments:
+            if row < segment.length:
+                return segment.keys[row]
+            row -= segment.length
+        raise IndexError(row)
+
+
+class Matrix(Generic[Key]):
+    """Rows by key. One writer at a time; `snapshot` may be taken and searched at any moment by anyone."""
+
+    def __init__(self) -> None:
+        self._rows: dict[Key, int] = {}  # segment * SEGMENT_ROWS + row
+        self.snapshot: Snapshot[Key] = Snapshot()
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._rows
+
+    def replace(self, remove: Sequence[Key], keys: Sequence[Key], vectors: FloatMatrix) -> None:
+        """Take out `remove`, put in `keys` with their rows, and show both to readers at once.
+
+        `keys` are distinct, and those still present are replaced; `vectors` have passed `check_rows`.
+        """
+        rows = self._rows
+        gone = [rows.pop(key) for group in (remove, keys) for key in group if key in rows]
+        segments = _bury(self.snapshot.segments, gone)
+        dim = self.snapshot.dim if self._rows or not keys else vectors.shape[1]
+        if not self._rows:
+            segments = ()
+        if keys:
+            segments = self._append(segments, keys, unit_rows(vectors))
+        if sum(segment.length for segment in segments) * (1 - _DEAD_SHARE) > len(self._rows):
+            segments = self._compacted(segments)
+        self.snapshot = Snapshot(dim, segments, len(self._rows))
+
+    def clear(self) -> None:
+        self._rows = {}
+        self.snapshot = Snapshot()
+
+    def _append(
+        self, segments: tuple[_Segment[Key], ...], keys: Sequence[Key], rows: FloatMatrix
+    ) -> tuple[_Segment[Key], ...]:
+        grown = list(segments)
+        start = 0
+        while start < len(keys):
+            if not grown or grown[-1].length == SEGMENT_ROWS:
+                grown.append(_Segment(np.empty((0, rows.shape[1]), np.float32), [], 0))
+            count = min(len(keys) - start, SEGMENT_ROWS - grown[-1].length)
+            taken = keys[start : start + count]
+            row = (len(grown) - 1) * SEGMENT_ROWS + grown[-1].length
+            self._rows.update(zip(taken, range(row, row + count), strict=True))
+            grown[-1] = _extended(grown[-1], taken, rows[start : start + count])
+            start += count
+        return tuple(grown)
+
+    def _compacted(self, segments: tuple[_Segment[Key], ...]) -> tuple[_Segment[Key], ...]:
+        self._rows = {}
+        packed: tuple[_Segment[Key], ...] = ()
+        for segment in segments:
+            packed = self._append(packed, segment.living_keys(), segment.living_rows())
+        return packed
+
+
+def check_query(query: FloatVector, dim: int | None) -> FloatVector:
+    """The question's vector as float32, or the error that says why it cannot be compared."""
+    vector = np.asarray(query, np.float32)
+    if vector.ndim != 1:
+        raise DimensionMismatchError(f"a question is one vector, not an array of shape {vector.shape}")
+    return check_rows(vector[None, :], dim)[0]
+
+
+def check_rows(vectors: FloatMatrix, dim: int | None) -> FloatMatrix:
+    """The vectors as a float32 matrix whose rows may join an index of dimension `dim`.
+
+    Raises `DimensionMismatchError` and `NonFiniteVectorError`.
+    """
+    matrix = np.asarray(vectors, np.float32)
+    width = matrix.shape[1] if matrix.ndim == 2 else 0
+    if matrix.ndim != 2 or (len(matrix) and width != (dim or max(width, 1))):
+        held = "one row per chunk" if dim is None else f"dimension {dim}"
+        raise DimensionMismatchError(f"vectors of shape {matrix.shape} do not fit an index of {held}")
+    if not np.isfinite(matrix).all():
+        raise NonFiniteVectorError("a vector holds NaN or infinity; nothing of this batch was stored")
+    return matrix
+
+
+def unit_rows(vectors: FloatMatrix) -> FloatMatrix:
+    """Each row scaled to length 1; a row of zeros stays as it is."""
+    norms = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    odd = ~((norms > _SAFE_NORMS[0]) & (norms < _SAFE_NORMS[1]))
+    if odd.any():  # row by row, so that a row's unit never depends on its neighbours
+        vectors = vectors.copy()
+        largest = np.abs(vectors[odd]).max(axis=1)
+        largest[largest == 0] = 1.0
+        vectors[odd] /= largest[:, None]
+        norms[odd] = np.sqrt(np.einsum("ij,ij->i", vectors[odd], vectors[odd]))
+        norms[norms == 0] = 1.0
+    return vectors / norms[:, None]
+
+
+def _best_rows(scores: FloatVector, k: int) -> list[int]:
+    """The first `k` rows of the whole order, without ordering the rest."""
+    if k >= len(scores):
+        return _ordered(scores, np.flatnonzero(np.isfinite(scores)))
+    least = np.partition(scores, len(scores) - k)[len(scores) - k]
+    return _ordered(scores, np.flatnonzero(scores >= least))[:k]
+
+
+def _ordered(scores: FloatVector, rows: NDArray[np.intp]) -> list[int]:
+    """`rows`, which are in order, by score and then as they were added."""
+    order: list[int] = rows[np.argsort(-scores[rows], kind="stable")].tolist()
+    return order
+
+
+def _extended(segment: _Segment[Key], keys: Sequence[Key], rows: FloatMatrix) -> _Segment[Key]:
+    """The segment with more rows. Readers of the old one never look past its length."""
+    length = segment.length + len(rows)
+    buffer = segment.buffer
+    if length > len(buffer):
+        capacity = min(max(length, 2 * len(buffer), _FIRST_ROWS), SEGMENT_ROWS)
+        buffer = np.empty((capacity, rows.shape[1]), np.float32)
+        buffer[: segment.length] = segment.buffer[: segment.length]
+    buffer[segment.length : length] = rows
+    segment.keys.extend(keys)
+    dead = segment.dead
+    if dead is not None:
+        dead = np.concatenate([dead, np.zeros(len(rows), np.bool_)])
+    return _Segment(buffer, segment.keys, length, dead)
+
+
+def _bury(segments: tuple[_Segment[Key], ...], places: Sequence[int]) -> tuple[_Segment[Key], ...]:
+    marked = list(segments)
+    rows_of: dict[int, list[int]] = {}
+    for place in places:
+        rows_of.setdefault(place // SEGMENT_ROWS, []).append(place % SEGMENT_ROWS)
+    for index, rows in rows_of.items():
+        old = marked[index]
+        dead = np.zeros(old.length, np.bool_) if old.dead is None else old.dead.copy()
+        dead[rows] = True
+        marked[index] = _Segment(old.buffer, old.keys, old.length, dead)
+    return tuple(marked)

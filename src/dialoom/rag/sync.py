@@ -1,0 +1,219 @@
+"""A folder and a store brought to agree: what is new or changed goes in, what has vanished goes out."""
+
+import asyncio
+import hashlib
+import os
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+
+import msgspec
+
+from dialoom.base.cancel import CancelScope
+from dialoom.base.clock import SYSTEM_CLOCK, Clock
+from dialoom.rag.chunk import Chunker
+from dialoom.rag.embed import Embedder
+from dialoom.rag.errors import LoadError
+from dialoom.rag.ingest import CutDocument, DocumentFailure, embed_all, failure
+from dialoom.rag.loaders.load import document_id, load_bytes, read_bytes
+from dialoom.rag.loaders.loader import Loaded, LoadOptions
+from dialoom.rag.loaders.walk import FoundFile, Skipped, walk_files
+from dialoom.rag.manifest import manifest_of
+from dialoom.rag.store import DocumentChunks, SourceChange, SourceRecord, SyncStore
+from dialoom.rag.sync_events import SyncEvent
+from dialoom.rag.sync_ledger import SyncLedger
+from dialoom.rag.types import LoadWarning
+
+_BATCH_FILES = 100
+_BATCH_CHARACTERS = 4_000_000
+_BATCH_SECONDS = 0.2
+_SETTLED_NS = 2_000_000_000  # a file changed this recently may change again within one tick of its clock
+_LOADERS = "loaders-v1"
+
+
+class _Unchanged(msgspec.Struct, frozen=True):
+    """A file with the content it had; `record` is new when its size or time is."""
+
+    file: FoundFile
+    record: SourceRecord | None = None
+
+
+class _Cut(msgspec.Struct, frozen=True):
+    """A file that was read and cut, with the record to keep once it is stored."""
+
+    record: SourceRecord
+    documents: Sequence[CutDocument]
+    warnings: Sequence[LoadWarning]
+
+
+class _Broken(msgspec.Struct, frozen=True):
+    """A file that could not be read or embedded, with the record that says so."""
+
+    record: SourceRecord
+    message: str
+
+
+_Outcome = _Unchanged | _Cut | _Broken
+
+
+async def sync_folder(
+    root: str | os.PathLike[str],
+    store: SyncStore,
+    *,
+    embedder: Embedder,
+    chunker: Chunker,
+    options: LoadOptions | None = None,
+    cancel: CancelScope | None = None,
+    clock: Clock = SYSTEM_CLOCK,
+) -> AsyncIterator[SyncEvent]:
+    """Bring the store to what the folder (or file) holds, and tell of each file; the report comes last.
+
+    Files of unchanged size and time are not read, files of unchanged content are not embedded. Work is
+    committed in batches as it comes, so a sync that was stopped or killed goes on where it stood; a
+    cancelled one stops between batches and removes nothing. Files synced from another root stay.
+
+    Raises, before any work, `LoadError` for a root that is not there and `ManifestMismatchError` for a
+    store built by another embedder or chunker; `StoreError` when the store fails.
+    """
+    sync = _Sync(store, embedder, chunker, options or LoadOptions(), clock)
+    async for event in sync.run(document_id(root), os.fspath(root), cancel or CancelScope()):
+        yield event
+
+
+class _Sync:
+    """One sync: what it reads with and writes to."""
+
+    def __init__(
+        self, store: SyncStore, embedder: Embedder, chunker: Chunker, options: LoadOptions, clock: Clock
+    ) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._chunker = chunker
+        self._options = options
+        self._clock = clock
+        own = "+".join(sorted(options.loaders))
+        self._recipe = f"{_LOADERS}/{options.html_mode}/{own}/{chunker.signature()}"
+
+    async def run(self, root: str, path: str, cancel: CancelScope) -> AsyncIterator[SyncEvent]:
+        await asyncio.to_thread(self._store.claim, manifest_of(self._embedder, self._chunker))
+        found = await asyncio.to_thread(lambda: list(walk_files(path, self._options)))
+        known = await asyncio.to_thread(self._store.sources, root)
+        files = [item for item in found if isinstance(item, FoundFile)]
+        skipped = [item for item in found if isinstance(item, Skipped)]
+        ledger = SyncLedger(self._clock)
+        yield ledger.started(root, len(files))
+        for item in skipped:
+            yield ledger.skipped(item.path, item.reason)
+        outcomes = self._outcomes(files, root, known)
+        while not cancel.cancelled:
+            batch = await asyncio.to_thread(self._take, outcomes, cancel)
+            if not batch:
+                break
+            for event in await self._store_batch(batch, ledger):
+                yield event
+        if not cancel.cancelled:
+            gone = _vanished(known, files, skipped)
+            if gone:
+                await asyncio.to_thread(lambda: self._store.change_sources([], forget=gone))
+            for source in gone:
+                yield ledger.removed(source)
+        yield ledger.finished(cancelled=cancel.cancelled)
+
+    def _take(self, outcomes: Iterator[_Outcome], cancel: CancelScope) -> list[_Outcome]:
+        """Read files until there is enough for one commit."""
+        batch: list[_Outcome] = []
+        characters = 0
+        deadline = self._clock.monotonic() + _BATCH_SECONDS
+        for outcome in outcomes:
+            batch.append(outcome)
+            if isinstance(outcome, _Cut):
+                characters += sum(len(chunk.text) for cut in outcome.documents for chunk in cut.chunks)
+            full = len(batch) >= _BATCH_FILES or characters >= _BATCH_CHARACTERS
+            if full or cancel.cancelled or self._clock.monotonic() >= deadline:
+                break
+        return batch
+
+    def _outcomes(
+        self, files: Sequence[FoundFile], root: str, known: Mapping[str, SourceRecord]
+    ) -> Iterator[_Outcome]:
+        for file in files:
+            yield self._look(file, root, known.get(file.id))
+
+    def _look(self, file: FoundFile, root: str, old: SourceRecord | None) -> _Outcome:
+        record = SourceRecord(
+            source=file.id,
+            root=root,
+            size=file.size,
+            modified_ns=self._trusted_time(file),
+            recipe=self._recipe,
+        )
+        fresh = old is not None and not old.error and old.recipe == self._recipe
+        if fresh and old is not None and (old.size, old.modified_ns) == (file.size, file.modified_ns):
+            return _Unchanged(file)
+        try:
+            data = read_bytes(file.path, self._options)
+            record = msgspec.structs.replace(record, content_hash=hashlib.sha256(data).hexdigest())
+            if fresh and old is not None and old.content_hash == record.content_hash:
+                return _Unchanged(file, record)
+            return self._cut(load_bytes(data, file.path, options=self._options, clock=self._clock), record)
+        except LoadError as error:
+            return _Broken(msgspec.structs.replace(record, error=error.code), str(error))
+        except Exception as error:  # noqa: BLE001 - seam: loaders and chunkers may be anyone's code
+            wrong = failure(file.id, error)
+            return _Broken(msgspec.structs.replace(record, error=wrong.code), wrong.message)
+
+    def _trusted_time(self, file: FoundFile) -> int:
+        """The time of change, or 0 while it is so fresh that it may not tell the next change."""
+        settled = self._clock.now() * 1e9 - file.modified_ns > _SETTLED_NS
+        return file.modified_ns if settled else 0
+
+    def _cut(self, loaded: Loaded, record: SourceRecord) -> _Cut:
+        documents = [CutDocument(document.id, self._chunker.chunk(document)) for document in loaded.documents]
+        return _Cut(record, documents, loaded.warnings)
+
+    async def _store_batch(self, batch: Sequence[_Outcome], ledger: SyncLedger) -> list[SyncEvent]:
+        outcomes, changes = await self._embed_batch(batch)
+        if changes:
+            await asyncio.to_thread(self._store.change_sources, changes)
+        events: list[SyncEvent] = []
+        for outcome in outcomes:
+            match outcome:
+                case _Unchanged():
+                    events.append(ledger.skipped(outcome.file.id, "unchanged"))
+                case _Broken():
+                    record = outcome.record
+                    events.append(ledger.failed(record.source, record.error, outcome.message))
+                case _Cut():
+                    chunks = sum(len(cut.chunks) for cut in outcome.documents)
+                    documents = len(outcome.documents)
+                    events.append(ledger.done(outcome.record.source, documents, chunks, outcome.warnings))
+        return events
+
+    async def _embed_batch(self, batch: Sequence[_Outcome]) -> tuple[list[_Outcome], list[SourceChange]]:
+        """Embed all documents of the batch at once; a file with one that fails becomes a broken one."""
+        cut = [document for outcome in batch if isinstance(outcome, _Cut) for document in outcome.documents]
+        embedded = iter(await embed_all(self._embedder, cut) if cut else [])
+        outcomes: list[_Outcome] = []
+        changes: list[SourceChange] = []
+        for outcome in batch:
+            if isinstance(outcome, _Cut):
+                parts = [next(embedded) for _ in outcome.documents]
+                wrong = [part for part in parts if isinstance(part, DocumentFailure)]
+                if wrong:
+                    record = msgspec.structs.replace(outcome.record, error=wrong[0].code)
+                    outcomes.append(_Broken(record, wrong[0].message))
+                    changes.append(SourceChange(record, None))
+                    continue
+                ready = [part for part in parts if isinstance(part, DocumentChunks)]
+                changes.append(SourceChange(outcome.record, ready))
+            elif outcome.record is not None:
+                changes.append(SourceChange(outcome.record, None))
+            outcomes.append(outcome)
+        return outcomes, changes
+
+
+def _vanished(
+    known: Mapping[str, SourceRecord], files: Sequence[FoundFile], skipped: Sequence[Skipped]
+) -> list[str]:
+    """The files that are gone. Those below a folder that could not be read are not known to be gone."""
+    unread = tuple(item.path.rstrip("/") + "/" for item in skipped if item.reason == "unreadable")
+    gone = known.keys() - {file.id for file in files}
+    return sorted(name for name in gone if not f"{name}/".startswith(unread))

@@ -1,0 +1,120 @@
+"""One SQLite file: opened only when it is ours and of a layout we know, with errors people understand."""
+
+import os
+import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from dialoom.base.errors import ConflictError, StoreError, UsageError
+from dialoom.base.text import one_line
+from dialoom.rag.errors import CorruptIndexError, ReadOnlyError
+
+APPLICATION_ID = 0x446C6D4B  # "DlmK": knowledge of dialoom
+LAYOUT = 1
+_BUSY_SECONDS = 10.0
+_SCHEMA = (
+    "CREATE TABLE manifest (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    """CREATE TABLE sources (
+        source TEXT PRIMARY KEY, root TEXT NOT NULL, size INTEGER NOT NULL, modified_ns INTEGER NOT NULL,
+        content_hash TEXT NOT NULL, recipe TEXT NOT NULL, error TEXT NOT NULL) WITHOUT ROWID""",
+    "CREATE INDEX sources_by_root ON sources (root)",
+    "CREATE TABLE documents (id TEXT PRIMARY KEY, source TEXT) WITHOUT ROWID",
+    "CREATE INDEX documents_by_source ON documents (source)",
+    # numbers are never used again, so a reader that knows one knows what it stands for
+    """CREATE TABLE chunks (
+        number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, doc_id TEXT NOT NULL,
+        text TEXT NOT NULL, start INTEGER NOT NULL, stop INTEGER NOT NULL, page INTEGER,
+        heading_path TEXT NOT NULL, metadata TEXT NOT NULL)""",
+    "CREATE INDEX chunks_by_document ON chunks (doc_id)",
+    # numbers: the chunks of the rows, as little-endian int64; data: the rows, as little-endian float32
+    """CREATE TABLE vectors (
+        version INTEGER PRIMARY KEY AUTOINCREMENT, doc_id TEXT NOT NULL, dim INTEGER NOT NULL,
+        numbers BLOB NOT NULL, data BLOB NOT NULL)""",
+    "CREATE INDEX vectors_by_document ON vectors (doc_id)",
+    "INSERT INTO manifest VALUES ('generation', '0')",
+)
+
+
+def open_index_file(path: str | os.PathLike[str], *, read_only: bool) -> sqlite3.Connection:
+    """Open an index, or make a new one where there is nothing.
+
+    WAL and synchronous=FULL: a commit that returned survives a power cut. Raises `CorruptIndexError` for a
+    file that is no index, `StoreError` for one of another program, a newer dialoom or a place that cannot
+    be used; such a file is left as it is.
+    """
+    target = Path(path)
+    with translated(target):
+        if read_only:
+            if not target.is_file():
+                raise StoreError(f"there is no index at {target}; make one with: dialoom ingest DIR")
+            name = f"{target.absolute().as_uri()}?mode=ro"
+        else:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            name = f"{target.absolute().as_uri()}?mode=rwc"
+        connection = sqlite3.connect(
+            name, uri=True, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        try:
+            _prepare(connection, target, read_only=read_only)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def _prepare(connection: sqlite3.Connection, target: Path, *, read_only: bool) -> None:
+    empty = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
+    if not empty or read_only:
+        _check_ours(connection, target)
+    if read_only:
+        return
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    if empty:
+        _create(connection)
+        _check_ours(connection, target)
+
+
+def _create(connection: sqlite3.Connection) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    # another process may have been first while this one waited
+    if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
+        for statement in _SCHEMA:
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {LAYOUT}")
+    connection.execute("COMMIT")
+
+
+def _check_ours(connection: sqlite3.Connection, target: Path) -> None:
+    if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+        raise CorruptIndexError(f"{target} is a database of another program; choose another path")
+    layout = connection.execute("PRAGMA user_version").fetchone()[0]
+    if layout > LAYOUT:
+        raise StoreError(f"{target} was written by a newer dialoom (layout {layout}); upgrade to use it")
+
+
+@contextmanager
+def translated(target: Path) -> Generator[None]:
+    """Errors of SQLite and of the file system become ours: the seam of this package."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _store_error(error, target) from error
+    except OSError as error:
+        reason = (error.strerror or "error").lower()
+        raise StoreError(f"the index {target} cannot be used ({reason}); choose another path") from error
+    except UnicodeEncodeError as error:
+        raise UsageError("a chunk holds half a surrogate pair; replace it before storing") from error
+
+
+def _store_error(error: sqlite3.Error, target: Path) -> StoreError:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return ConflictError(f"the index {target} is being written by another process; try again")
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return CorruptIndexError(f"{target} is not a whole index; restore it, or remove it and ingest again")
+    if code == sqlite3.SQLITE_READONLY:
+        return ReadOnlyError(f"the index {target} cannot be written; check its permissions")
+    return StoreError(f"the index {target} cannot be used ({one_line(str(error), 80)}); check the disk")

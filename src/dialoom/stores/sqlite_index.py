@@ -1,0 +1,214 @@
+"""The vector store on disk: one SQLite file, searched in memory, shared between processes."""
+
+import os
+import sqlite3
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import RLock
+from types import TracebackType
+from typing import Self, TypeVar
+
+import numpy as np
+
+from dialoom.rag.errors import ManifestMissingError, ReadOnlyError
+from dialoom.rag.manifest import IndexManifest, check_manifest
+from dialoom.rag.matrix import Matrix, check_rows
+from dialoom.rag.store import (
+    ChunkFilter,
+    DocumentChunks,
+    SourceChange,
+    SourceRecord,
+    SyncStore,
+    check_count,
+)
+from dialoom.rag.types import Chunk, FloatMatrix, FloatVector, ScoredChunk
+from dialoom.stores import sqlite_rows
+from dialoom.stores.sqlite_file import open_index_file, translated
+
+_T = TypeVar("_T")
+
+
+class SqliteVectorStore(SyncStore):
+    """An index in one SQLite file; the vectors are kept in memory too and searched exactly.
+
+    A batch is one transaction. What other processes commit is seen by the next call, and only what
+    changed is read. `read_only` opens a file that must exist and refuses every change with `ReadOnlyError`.
+    Errors: those of `VectorStore`, `CorruptIndexError`, `ConflictError` when another process holds the
+    file for over ten seconds, `StoreError`.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, read_only: bool = False) -> None:
+        self._path = Path(path)
+        self._read_only = read_only
+        self._lock = RLock()
+        self._connection = open_index_file(path, read_only=read_only)
+        self._matrix: Matrix[int] = Matrix()
+        self._blocks: dict[int, list[int]] = {}
+        self._generation = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file. Closing twice is no error; any other call after it is one."""
+        with self._lock:
+            self._connection.close()
+
+    @property
+    def manifest(self) -> IndexManifest | None:
+        return self._read(sqlite_rows.read_manifest)
+
+    def claim(self, manifest: IndexManifest) -> None:
+        if self.manifest == manifest:
+            return
+        with self._writing() as connection:
+            stored = sqlite_rows.read_manifest(connection)
+            if stored is not None:
+                check_manifest(stored, manifest)
+            elif sqlite_rows.count_chunks(connection):
+                raise ManifestMissingError(
+                    f"{self._path} holds chunks but no manifest; remove it and ingest the documents again"
+                )
+            else:
+                sqlite_rows.write_manifest(connection, manifest)
+
+    def add(self, chunks: Sequence[Chunk], vectors: FloatMatrix) -> None:
+        check_count(chunks, vectors)
+        if not chunks:
+            return
+        with self._writing() as connection:
+            rows = check_rows(vectors, self._dim(connection))
+            sqlite_rows.delete_chunks(connection, [chunk.id for chunk in chunks])
+            last = {chunk.id: place for place, chunk in enumerate(chunks)}
+            places_of: dict[str, list[int]] = {}
+            for place in sorted(last.values()):
+                places_of.setdefault(chunks[place].doc_id, []).append(place)
+            for doc_id, places in places_of.items():
+                document = DocumentChunks(doc_id, [chunks[place] for place in places], rows[places])
+                sqlite_rows.insert_document(connection, document, None)
+
+    def remove(self, chunk_id: str) -> bool:
+        with self._writing() as connection:
+            return sqlite_rows.delete_chunks(connection, [chunk_id]) > 0
+
+    def replace_documents(self, documents: Sequence[DocumentChunks]) -> None:
+        with self._writing() as connection:
+            self._replace(connection, documents, source=None)
+
+    def search(
+        self,
+        query: FloatVector,
+        k: int,
+        *,
+        min_score: float | None = None,
+        where: ChunkFilter | None = None,
+    ) -> list[ScoredChunk]:
+        def find(connection: sqlite3.Connection) -> list[ScoredChunk]:
+            seen: dict[int, Chunk] = {}
+
+            def keep(numbers: Sequence[int]) -> list[bool]:
+                seen.update(sqlite_rows.read_chunks(connection, numbers))
+                return [where is None or where(seen[number]) for number in numbers]
+
+            self._refresh(connection)
+            hits = self._matrix.snapshot.search(query, k, min_score=min_score, keep=keep)
+            return [ScoredChunk(seen[number], score) for number, score in hits]
+
+        return self._read(find)
+
+    def documents(self) -> list[str]:
+        return self._read(sqlite_rows.document_ids)
+
+    def clear(self) -> None:
+        with self._writing() as connection:
+            for table in ("chunks", "vectors", "documents", "sources"):
+                connection.execute(f"DELETE FROM {table}")  # noqa: S608 - the names above
+            connection.execute("DELETE FROM manifest WHERE key = 'index'")
+
+    def __len__(self) -> int:
+        return self._read(sqlite_rows.count_chunks)
+
+    def sources(self, root: str) -> Mapping[str, SourceRecord]:
+        return self._read(lambda connection: sqlite_rows.read_sources(connection, root))
+
+    def change_sources(self, changes: Sequence[SourceChange], *, forget: Sequence[str] = ()) -> None:
+        with self._writing() as connection:
+            changed = [change.record.source for change in changes if change.documents is not None]
+            for name in (*forget, *changed):
+                sqlite_rows.delete_documents(connection, sqlite_rows.documents_of(connection, name))
+            connection.executemany("DELETE FROM sources WHERE source = ?", [(name,) for name in forget])
+            for change in changes:
+                sqlite_rows.write_source(connection, change.record)
+                self._replace(connection, change.documents or (), source=change.record.source)
+
+    def _replace(
+        self, connection: sqlite3.Connection, documents: Sequence[DocumentChunks], *, source: str | None
+    ) -> None:
+        dim = self._dim(connection)
+        for document in documents:
+            document.check()
+            if document.chunks:
+                dim = check_rows(document.vectors, dim).shape[1]
+        sqlite_rows.delete_documents(connection, [document.doc_id for document in documents])
+        for document in {document.doc_id: document for document in documents}.values():
+            if document.chunks:
+                sqlite_rows.delete_chunks(connection, [chunk.id for chunk in document.chunks])
+                sqlite_rows.insert_document(connection, document, source)
+
+    def _dim(self, connection: sqlite3.Connection) -> int | None:
+        manifest = sqlite_rows.read_manifest(connection)
+        return manifest.dim if manifest else sqlite_rows.stored_dim(connection)
+
+    def _refresh(self, connection: sqlite3.Connection) -> None:
+        """Bring the vectors in memory to what this transaction sees, reading only blocks not yet known."""
+        generation = sqlite_rows.read_generation(connection)
+        if generation == self._generation:
+            return
+        versions = sqlite_rows.read_versions(connection)
+        gone = [number for version in self._blocks.keys() - versions for number in self._blocks[version]]
+        new = sorted(versions - self._blocks.keys())
+        blocks: list[sqlite_rows.Block] = []
+        if new:
+            since = (
+                "WHERE version >= ? ORDER BY version"  # blocks are numbered upwards, so the new ones are last
+            )
+            blocks = sqlite_rows.read_blocks(connection, since, (new[0],))
+        numbers = [number for block in blocks for number in block.numbers.tolist()]
+        rows = np.concatenate([block.rows for block in blocks]) if blocks else np.empty((0, 0), np.float32)
+        self._matrix.replace(gone, numbers, rows)
+        kept = {version: self._blocks[version] for version in self._blocks.keys() & versions}
+        self._blocks = kept | {block.version: block.numbers.tolist() for block in blocks}
+        self._generation = generation
+
+    def _read(self, ask: Callable[[sqlite3.Connection], _T]) -> _T:
+        """Ask within one read transaction: every statement sees the same moment."""
+        with self._lock, translated(self._path):
+            if self._connection.in_transaction:  # a filter that asks the store again
+                return ask(self._connection)
+            self._connection.execute("BEGIN")
+            try:
+                return ask(self._connection)
+            finally:
+                self._connection.execute("ROLLBACK")
+
+    @contextmanager
+    def _writing(self) -> Generator[sqlite3.Connection]:
+        """One transaction: all of it is kept, or none."""
+        if self._read_only:
+            raise ReadOnlyError(f"the index {self._path} is open for reading only; open it for writing")
+        with self._lock, translated(self._path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+                sqlite_rows.count_up(self._connection)
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise

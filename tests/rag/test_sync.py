@@ -1,0 +1,372 @@
+"""A folder and a store in agreement, in memory and on disk."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from dialoom.base.cancel import CancelScope
+from dialoom.rag.chunk import SlidingWindowChunker
+from dialoom.rag.embed import HashEmbedder
+from dialoom.rag.errors import LoadError, ManifestMismatchError
+from dialoom.rag.loaders.load import document_id
+from dialoom.rag.loaders.loader import Loaded, LoadOptions, Source
+from dialoom.rag.memory_store import InMemoryVectorStore
+from dialoom.rag.store import SourceChange, SyncStore
+from dialoom.rag.sync import sync_folder
+from dialoom.rag.sync_events import (
+    DocumentDone,
+    DocumentFailed,
+    DocumentRemoved,
+    DocumentSkipped,
+    IngestFinished,
+    IngestStarted,
+    SyncEvent,
+    SyncReport,
+)
+from dialoom.rag.types import FloatMatrix
+from dialoom.stores.sqlite_index import SqliteVectorStore
+from dialoom.testing.clock import ManualClock
+
+LONG_AGO = 1_600_000_000
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SyncStore]:
+    if request.param == "memory":
+        yield InMemoryVectorStore()
+        return
+    with SqliteVectorStore(tmp_path / "index.sqlite") as opened:
+        yield opened
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path / "kb"
+    path.mkdir()
+    return path
+
+
+def write(folder: Path, name: str, text: str, *, at: int = LONG_AGO) -> None:
+    (folder / name).write_text(text, encoding="utf-8")
+    os.utime(folder / name, (at, at))
+
+
+class Counting(HashEmbedder):
+    def __init__(self) -> None:
+        super().__init__(64)
+        self.texts: list[str] = []
+
+    async def embed_documents(self, texts: Sequence[str]) -> FloatMatrix:
+        self.texts += texts
+        if "choke" in texts:
+            raise RuntimeError("choked")
+        return self.embed(texts)
+
+
+async def sync(
+    folder: Path,
+    store: SyncStore,
+    *,
+    embedder: HashEmbedder | None = None,
+    options: LoadOptions | None = None,
+    cancel: CancelScope | None = None,
+) -> list[SyncEvent]:
+    return [
+        event
+        async for event in sync_folder(
+            folder,
+            store,
+            embedder=embedder or HashEmbedder(64),
+            chunker=SlidingWindowChunker(40, 0),
+            options=options,
+            cancel=cancel,
+            clock=ManualClock(),
+        )
+    ]
+
+
+def told(events: Sequence[SyncEvent]) -> list[tuple[str, str]]:
+    said: list[tuple[str, str]] = []
+    for event in events:
+        match event:
+            case DocumentDone():
+                said.append((Path(event.source).name, f"done {event.documents}/{event.chunks}"))
+            case DocumentFailed():
+                said.append((Path(event.source).name, event.code))
+            case DocumentSkipped():
+                said.append((Path(event.source).name, event.reason))
+            case DocumentRemoved():
+                said.append((Path(event.source).name, "removed"))
+            case IngestStarted() | IngestFinished():
+                pass
+    return said
+
+
+def report(events: Sequence[SyncEvent]) -> SyncReport:
+    assert isinstance(events[-1], IngestFinished)
+    return events[-1].report
+
+
+def names(store: SyncStore) -> list[str]:
+    return [Path(name).name for name in store.documents()]
+
+
+async def test_a_folder_goes_in_and_each_file_is_told(folder: Path, store: SyncStore) -> None:
+    write(folder, "a.txt", "alpha")
+    write(folder, "b.jsonl", '{"id":1,"text":"one"}\nbad\n{"id":2,"text":"two"}')
+    write(folder, "c.pdf", "no pdf")
+    write(folder, "d.exe", "MZ")
+    events = await sync(folder, store)
+    assert (events[0].total, events[0].root) == (3, document_id(folder))
+    assert told(events) == [
+        ("d.exe", "unsupported"),
+        ("a.txt", "done 1/1"),
+        ("b.jsonl", "done 2/2"),
+        ("c.pdf", "corrupt"),
+    ]
+    done = report(events)
+    assert (done.files, done.done, done.failed, done.skipped, done.chunks) == (3, 2, 1, 1, 3)
+    assert ([item.code for item in done.failures], [item.line for item in done.warnings]) == (
+        ["corrupt"],
+        [2],
+    )
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    assert len({event.run_id for event in events}) == 1
+    assert names(store) == ["a.txt", "b.jsonl#1", "b.jsonl#2"]
+
+
+async def test_unchanged_files_are_not_embedded_again(folder: Path, store: SyncStore) -> None:
+    write(folder, "a.txt", "alpha")
+    write(folder, "b.txt", "beta")
+    await sync(folder, store)
+    write(folder, "b.txt", "beta", at=LONG_AGO + 9)  # touched, not changed
+    embedder = Counting()
+    for _ in range(2):
+        events = await sync(folder, store, embedder=embedder)
+        assert told(events) == [("a.txt", "unchanged"), ("b.txt", "unchanged")]
+        assert report(events).unchanged == 2
+    assert (embedder.texts, names(store)) == ([], ["a.txt", "b.txt"])
+
+
+async def test_a_file_of_unchanged_size_and_time_is_not_even_read(folder: Path, store: SyncStore) -> None:
+    write(folder, "a.txt", "alpha")
+    await sync(folder, store)
+    write(folder, "a.txt", "ALPHA")
+    assert told(await sync(folder, store)) == [("a.txt", "unchanged")]
+
+
+async def test_a_file_changed_a_moment_ago_is_read_again(folder: Path, store: SyncStore) -> None:
+    now = int(ManualClock().now())
+    write(folder, "a.txt", "alpha", at=now)
+    await sync(folder, store)
+    write(folder, "a.txt", "gamma", at=now)
+    assert told(await sync(folder, store)) == [("a.txt", "done 1/1")]
+
+
+async def test_changed_files_are_replaced_whole_and_vanished_ones_removed(
+    folder: Path, store: SyncStore
+) -> None:
+    write(folder, "a.txt", "long text. " * 20)
+    write(folder, "b.jsonl", '{"id":1,"text":"one"}\n{"id":2,"text":"two"}')
+    write(folder, "c.txt", "gamma")
+    await sync(folder, store)
+    write(folder, "a.txt", "short")
+    write(folder, "b.jsonl", '{"id":2,"text":"two"}')
+    (folder / "c.txt").unlink()
+    events = await sync(folder, store)
+    assert told(events) == [("a.txt", "done 1/1"), ("b.jsonl", "done 1/1"), ("c.txt", "removed")]
+    assert (names(store), len(store), report(events).removed) == (["a.txt", "b.jsonl#2"], 2, 1)
+
+
+async def test_a_file_that_broke_keeps_what_was_known_of_it_and_is_tried_again(
+    folder: Path, store: SyncStore
+) -> None:
+    write(folder, "a.txt", "alpha")
+    await sync(folder, store)
+    write(folder, "a.txt", "choke", at=LONG_AGO + 1)
+    for _ in range(2):
+        assert told(await sync(folder, store, embedder=Counting())) == [("a.txt", "error")]
+        assert len(store) == 1
+    (folder / "a.txt").write_bytes(b"\0\0\0")
+    assert told(await sync(folder, store)) == [("a.txt", "binary_content")]
+    assert names(store) == ["a.txt"]
+    write(folder, "a.txt", "healed")
+    assert told(await sync(folder, store)) == [("a.txt", "done 1/1")]
+
+
+async def test_one_file_that_cannot_be_embedded_does_not_stop_the_others(
+    folder: Path, store: SyncStore
+) -> None:
+    for name, text in (("a.txt", "alpha"), ("b.txt", "choke"), ("c.txt", "gamma")):
+        write(folder, name, text)
+    events = await sync(folder, store, embedder=Counting())
+    assert told(events) == [("a.txt", "done 1/1"), ("b.txt", "error"), ("c.txt", "done 1/1")]
+    assert names(store) == ["a.txt", "c.txt"]
+
+
+async def test_a_file_that_lost_its_words_loses_its_chunks(folder: Path, store: SyncStore) -> None:
+    write(folder, "a.txt", "alpha")
+    await sync(folder, store)
+    write(folder, "a.txt", "")
+    events = await sync(folder, store)
+    assert (told(events), len(store)) == ([("a.txt", "done 0/0")], 0)
+    assert [warning.code for warning in report(events).warnings] == ["empty"]
+
+
+async def test_two_folders_live_in_one_store(folder: Path, store: SyncStore, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    write(folder, "a.txt", "alpha")
+    write(other, "b.txt", "beta")
+    await sync(folder, store)
+    await sync(other, store)
+    (folder / "a.txt").unlink()
+    assert told(await sync(folder, store)) == [("a.txt", "removed")]
+    assert names(store) == ["b.txt"]
+
+
+async def test_a_single_file_may_be_the_root(folder: Path, store: SyncStore) -> None:
+    write(folder, "a.txt", "alpha")
+    write(folder, "b.txt", "beta")
+    assert told(await sync(folder / "a.txt", store)) == [("a.txt", "done 1/1")]
+
+
+async def test_other_options_read_the_files_anew(folder: Path, store: SyncStore) -> None:
+    write(folder, "a.html", "<p>alpha</p>")
+    await sync(folder, store)
+    options = LoadOptions(html_mode="main")
+    assert told(await sync(folder, store, options=options)) == [("a.html", "done 1/1")]
+
+
+async def test_a_loader_that_breaks_is_one_failed_file(folder: Path, store: SyncStore) -> None:
+    class Broken:
+        def load(self, source: Source) -> Loaded:
+            raise ZeroDivisionError("oops")
+
+    write(folder, "a.txt", "alpha")
+    write(folder, "b.rst", "beta")
+    events = await sync(folder, store, options=LoadOptions(loaders={".rst": Broken()}))
+    assert told(events) == [("a.txt", "done 1/1"), ("b.rst", "error")]
+    assert report(events).failures[0].message == "oops"
+
+
+async def test_files_below_a_folder_that_cannot_be_read_are_kept(
+    folder: Path, store: SyncStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "sub").mkdir()
+    write(folder, "sub/a.txt", "alpha")
+    await sync(folder, store)
+    real = os.scandir
+
+    def scan(path: str) -> object:
+        if path.endswith("sub"):
+            raise PermissionError(13, "Permission denied")
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scan)
+    assert told(await sync(folder, store)) == [("sub", "unreadable")]
+    assert names(store) == ["a.txt"]
+
+
+async def test_what_cannot_work_is_refused_before_any_work(folder: Path, store: SyncStore) -> None:
+    with pytest.raises(LoadError, match="check the path"):
+        await sync(folder / "missing", store)
+    write(folder, "a.txt", "alpha")
+    await sync(folder, store)
+    with pytest.raises(ManifestMismatchError, match="dim 64, not 128"):
+        await sync(folder, store, embedder=HashEmbedder(128))
+    assert names(store) == ["a.txt"]
+
+
+async def test_a_cancelled_sync_keeps_what_it_has_and_the_next_one_goes_on(
+    folder: Path, store: SyncStore
+) -> None:
+    for number in range(250):
+        write(folder, f"{number:03}.txt", f"text {number}")
+    write(folder, "gone.txt", "gone")
+    cancel = CancelScope()
+    seen: list[SyncEvent] = []
+    async for event in sync_folder(
+        folder,
+        store,
+        embedder=HashEmbedder(64),
+        chunker=SlidingWindowChunker(40, 0),
+        cancel=cancel,
+        clock=ManualClock(),
+    ):
+        seen.append(event)
+        if isinstance(event, DocumentDone):
+            cancel.cancel()
+    assert (report(seen).cancelled, report(seen).done, len(store)) == (True, 100, 100)
+    (folder / "gone.txt").unlink()
+    rest = report(await sync(folder, store))
+    assert (rest.unchanged, rest.done, rest.removed, rest.cancelled) == (100, 150, 0, False)
+    at_once = CancelScope()
+    at_once.cancel()
+    assert report(await sync(folder, store, cancel=at_once)).unchanged == 0
+
+
+async def test_large_files_are_committed_as_they_come(folder: Path) -> None:
+    class Noting(InMemoryVectorStore):
+        def __init__(self) -> None:
+            super().__init__()
+            self.commits: list[int] = []
+
+        def change_sources(self, changes: Sequence[SourceChange], *, forget: Sequence[str] = ()) -> None:
+            self.commits.append(len(changes))
+            super().change_sources(changes, forget=forget)
+
+    for name in "abc":
+        write(folder, f"{name}.txt", f"{name} word. " * 260_000)
+    store = Noting()
+    async for _ in sync_folder(
+        folder,
+        store,
+        embedder=HashEmbedder(64),
+        chunker=SlidingWindowChunker(100_000, 0),
+        clock=ManualClock(),
+    ):
+        pass
+    assert store.commits == [2, 1]
+
+
+def test_a_killed_sync_is_continued_by_the_next(folder: Path, tmp_path: Path) -> None:
+    for number in range(400):
+        write(folder, f"{number:03}.txt", f"text {number}. " * 50)
+    script = (
+        "import asyncio, sys\n"
+        "from dialoom.rag.chunk import SlidingWindowChunker\n"
+        "from dialoom.rag.embed import HashEmbedder\n"
+        "from dialoom.rag.sync import sync_folder\n"
+        "from dialoom.stores.sqlite_index import SqliteVectorStore\n"
+        "async def main():\n"
+        "    with SqliteVectorStore(sys.argv[2]) as store:\n"
+        "        async for event in sync_folder(sys.argv[1], store, embedder=HashEmbedder(64),"
+        " chunker=SlidingWindowChunker()):\n"
+        "            print(event.seq, flush=True)\n"
+        "            if event.seq > 101: await asyncio.sleep(60)\n"
+        "asyncio.run(main())\n"
+    )
+    index = tmp_path / "index.sqlite"
+    child = subprocess.Popen([sys.executable, "-c", script, folder, index], stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    for line in child.stdout:
+        if int(line) > 101:
+            break
+    child.send_signal(signal.SIGKILL)
+    child.communicate(timeout=60)
+    with SqliteVectorStore(index) as store:
+        before = len(store.documents())
+        assert 100 <= before < 400
+        assert store.sources(document_id(folder)).keys() == set(store.documents())
+    done = subprocess.run(
+        [sys.executable, "-c", script.replace("> 101", "> 99999"), folder, index], check=True, timeout=60
+    )
+    assert done.returncode == 0
+    with SqliteVectorStore(index) as store:
+        assert len(store.documents()) == 400

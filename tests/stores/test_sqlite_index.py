@@ -1,0 +1,241 @@
+"""The SQLite store: the contract, what is on the disk, and other processes at the same file."""
+
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dialoom.base.errors import ConflictError, StoreError, UsageError
+from dialoom.rag.errors import CorruptIndexError, ReadOnlyError
+from dialoom.rag.manifest import IndexManifest
+from dialoom.rag.store import DocumentChunks, SourceChange, SourceRecord, VectorStore, removal
+from dialoom.stores.sqlite_index import SqliteVectorStore
+from dialoom.testing.vector_contract import VectorStoreContract, chunk, found, rows, vector
+
+MANIFEST = IndexManifest(embedder="hash", model="m", dim=2, chunker="c")
+
+
+@pytest.fixture
+def opened(request: pytest.FixtureRequest, tmp_path: Path):
+    def open_store(name: str = "index.sqlite", *, read_only: bool = False) -> SqliteVectorStore:
+        store = SqliteVectorStore(tmp_path / name, read_only=read_only)
+        request.addfinalizer(store.close)
+        return store
+
+    return open_store
+
+
+class TestSqliteVectorStore(VectorStoreContract):
+    @pytest.fixture
+    def store(self, opened) -> VectorStore:
+        return opened()
+
+
+def record(name: str, root: str = "/kb", **fields: str) -> SourceRecord:
+    return SourceRecord(source=f"{root}/{name}", root=root, size=1, modified_ns=2, **fields)
+
+
+def one(doc_id: str, *numbers: float, text: str = "") -> DocumentChunks:
+    return DocumentChunks(doc_id, [chunk(f"{doc_id}#0", doc_id, text)], rows(numbers))
+
+
+def test_what_was_stored_is_there_when_the_file_is_opened_again(tmp_path: Path) -> None:
+    with SqliteVectorStore(tmp_path / "new folder" / "index.sqlite") as store:
+        store.claim(MANIFEST)
+        store.replace_documents([one("a", 1, 0, text="α"), one("b", 1, 1, text="β")])
+        before = store.search(vector(1, 0), 9)
+    with SqliteVectorStore(tmp_path / "new folder" / "index.sqlite") as store:
+        assert store.search(vector(1, 0), 9) == before
+        assert (store.manifest, store.documents(), len(store)) == (MANIFEST, ["a", "b"], 2)
+
+
+def test_what_another_handle_commits_is_found_by_the_next_search(opened) -> None:
+    writer, reader = opened(), opened(read_only=True)
+    writer.replace_documents([one("a", 1, 0), one("b", 0, 1)])
+    assert found(reader, 1, 0) == ["a#0", "b#0"]
+    writer.replace_documents([one("a", 0, 2), one("c", 1, 0)])
+    assert found(reader, 1, 0) == found(writer, 1, 0) == ["c#0", "b#0", "a#0"]
+    writer.remove("b#0")
+    assert found(reader, 1, 0) == ["c#0", "a#0"]
+    writer.clear()
+    assert (found(reader, 1, 0), len(reader)) == ([], 0)
+
+
+def test_another_process_may_write_to_the_same_file(opened, tmp_path: Path) -> None:
+    store = opened()
+    store.replace_documents([one("a", 1, 0)])
+    script = (
+        "import sys, numpy as np\n"
+        "from dialoom.rag.types import Chunk\n"
+        "from dialoom.stores.sqlite_index import SqliteVectorStore\n"
+        "with SqliteVectorStore(sys.argv[1]) as store:\n"
+        "    store.add([Chunk(id='p', doc_id='p', text='')], np.array([[0, 1]], np.float32))\n"
+    )
+    path = str(tmp_path / "index.sqlite")
+    subprocess.run([sys.executable, "-c", script, path], check=True, timeout=60)
+    assert found(store, 0, 1) == ["p", "a#0"]
+
+
+def test_chunks_taken_out_of_the_middle_leave_their_neighbours_right(opened) -> None:
+    store = opened()
+    pieces = [chunk(f"d#{number}", "d", str(number)) for number in range(4)]
+    store.add(pieces, rows([1, 0], [0, 1], [1, 1], [-1, 0]))
+    store.add([chunk("d#9", "d", "9")], rows([0, -1]))
+    assert store.remove("d#1")
+    assert [(hit.chunk.text, round(hit.score, 3)) for hit in store.search(vector(1, 0), 9)] == [
+        ("0", 1.0),
+        ("2", 0.707),
+        ("9", 0.0),
+        ("3", -1.0),
+    ]
+    assert found(opened(read_only=True), 1, 0) == found(store, 1, 0)
+
+
+def test_files_are_remembered_with_their_documents(opened) -> None:
+    store = opened()
+    first = record("a.jsonl", content_hash="x", recipe="r")
+    store.change_sources(
+        [
+            SourceChange(first, [one("/kb/a.jsonl#1", 1, 0), one("/kb/a.jsonl#2", 1, 1)]),
+            SourceChange(record("b.md"), [one("/kb/b.md", 0, 1)]),
+            SourceChange(record("c.md", "/other"), [one("/other/c.md", -1, 0)]),
+        ]
+    )
+    assert store.sources("/kb") == {"/kb/a.jsonl": first, "/kb/b.md": record("b.md")}
+    later = record("a.jsonl", error="corrupt")
+    store.change_sources([SourceChange(later, None)])
+    assert found(store, 1, 0, k=1) == ["/kb/a.jsonl#1#0"]
+    store.change_sources([SourceChange(later, [one("/kb/a.jsonl#2", 1, 0)])], forget=["/kb/b.md"])
+    assert (store.documents(), store.sources("/kb")) == (
+        ["/kb/a.jsonl#2", "/other/c.md"],
+        {"/kb/a.jsonl": later},
+    )
+
+
+def test_a_document_may_be_taken_out_of_a_batch_and_named_twice(opened) -> None:
+    store = opened()
+    store.replace_documents([one("a", 1, 0), one("b", 0, 1)])
+    store.replace_documents([removal("a"), one("b", 1, 0, text="x"), one("b", 1, 0, text="y")])
+    assert [hit.chunk.text for hit in store.search(vector(1, 0), 9)] == ["y"]
+    store.add([], rows())
+    assert store.documents() == ["b"]
+
+
+def test_a_reader_refuses_every_change(opened) -> None:
+    opened().replace_documents([one("a", 1, 0)])
+    reader = opened(read_only=True)
+    for change in (
+        lambda: reader.add([chunk("x", "x")], rows([1, 0])),
+        lambda: reader.remove("a#0"),
+        lambda: reader.replace_documents([one("a", 0, 1)]),
+        lambda: reader.change_sources([]),
+        lambda: reader.claim(MANIFEST),
+        reader.clear,
+    ):
+        with pytest.raises(ReadOnlyError, match="open for reading only"):
+            change()
+    assert found(reader, 1, 0) == ["a#0"]
+
+
+def test_a_reader_of_nothing_is_told_how_to_make_an_index(opened) -> None:
+    with pytest.raises(StoreError, match=r"there is no index at .*dialoom ingest"):
+        opened(read_only=True)
+
+
+def test_a_file_that_is_no_index_is_refused_and_left_alone(opened, tmp_path: Path) -> None:
+    path = tmp_path / "notes.sqlite"
+    path.write_text("my notes, not a database at all, but long enough to be taken for one" * 20)
+    before = path.read_bytes()
+    for read_only in (False, True):
+        with pytest.raises(CorruptIndexError, match="is not a whole index"):
+            opened("notes.sqlite", read_only=read_only)
+    assert path.read_bytes() == before
+
+
+def test_a_database_of_another_program_is_refused_and_left_alone(opened, tmp_path: Path) -> None:
+    path = tmp_path / "theirs.sqlite"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE theirs (x)")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(CorruptIndexError, match="of another program"):
+        opened("theirs.sqlite")
+    assert path.read_bytes() == before
+
+
+def test_an_index_of_a_newer_dialoom_is_refused(opened, tmp_path: Path) -> None:
+    opened().close()
+    change(tmp_path, "PRAGMA user_version = 99")
+    with pytest.raises(StoreError, match="newer dialoom"):
+        opened()
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("UPDATE vectors SET data = x'00'", "a vector of the index is damaged"),
+        ("UPDATE vectors SET dim = 0", "a vector of the index is damaged"),
+        ("UPDATE chunks SET metadata = '['", "a chunk of the index is damaged"),
+        ("UPDATE chunks SET page = 'x'", "a chunk of the index is damaged"),
+        ("DELETE FROM chunks", "vectors without chunks"),
+    ],
+)
+def test_damage_inside_is_named(opened, tmp_path: Path, statement: str, message: str) -> None:
+    opened().replace_documents([one("a", 1, 0)])
+    change(tmp_path, statement)
+    with pytest.raises(CorruptIndexError, match=message):
+        opened(read_only=True).search(vector(1, 0), 1)
+
+
+def test_a_damaged_manifest_is_named(opened, tmp_path: Path) -> None:
+    opened().claim(MANIFEST)
+    change(tmp_path, "UPDATE manifest SET value = '{}' WHERE key = 'index'")
+    store = opened()
+    with pytest.raises(CorruptIndexError, match="manifest of the index"):
+        _ = store.manifest
+
+
+def test_a_place_that_cannot_hold_a_file_is_named(opened, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="cannot be used"):
+        opened("file/index.sqlite")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(StoreError, match="cannot be used"):
+        opened("folder")
+
+
+def test_a_closed_store_says_so(opened) -> None:
+    store = opened()
+    store.close()
+    store.close()
+    with pytest.raises(StoreError, match="closed"):
+        store.documents()
+
+
+def test_a_writer_that_waits_too_long_for_another_is_told(opened, tmp_path: Path) -> None:
+    store = opened()
+    store._connection.execute("PRAGMA busy_timeout = 1")
+    other = sqlite3.connect(tmp_path / "index.sqlite", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(ConflictError, match="another process"):
+        store.replace_documents([one("a", 1, 0)])
+    other.execute("ROLLBACK")
+    other.close()
+    store.replace_documents([one("a", 1, 0)])
+    assert found(store, 1, 0) == ["a#0"]
+
+
+def test_text_that_is_not_unicode_is_refused_whole(opened) -> None:
+    store = opened()
+    with pytest.raises(UsageError, match="surrogate"):
+        store.replace_documents([one("a", 1, 0), one("b", 1, 0, text="half \ud83d")])
+    assert store.documents() == []
+
+
+def change(folder: Path, statement: str) -> None:
+    connection = sqlite3.connect(folder / "index.sqlite")
+    with connection:
+        connection.execute(statement)
+    connection.close()
