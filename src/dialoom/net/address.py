@@ -38,7 +38,9 @@ def safe_url(url: str) -> str:
     try:
         parts = urlsplit(url)
     except ValueError:
-        return one_line(url.rpartition("@")[2], 60)
+        parts = urlsplit("")
+    if not parts.netloc:
+        return one_line(url.partition("?")[0].rpartition("@")[2], 60)
     place = parts.netloc.rpartition("@")[2]
     return one_line(f"{parts.scheme}://{place}{parts.path}")
 

@@ -18,8 +18,9 @@ _NEXT_BEST = 0.65
 _HEADING_SHARE = 0.6
 _RANK_STEP = 0.04
 _SEAM_SHARE = 0.3
+_COMPANION = 0.6
 _MAX_QUOTE_CHARS = 420
-_SHORT = 24
+_SHORT_BYTES = 24
 _ASKS_A_NUMBER = re.compile(
     r"how (many|much|long|old|often|far|late|soon)|which (year|day|price)|what (fee|price|date|time)|"
     r"\bcost|多少|几|多久|多长|多大|何时|什么时候",
@@ -122,7 +123,7 @@ def _around_best(units: Sequence[Unit], scores: Sequence[float]) -> tuple[str, .
     chosen = [at]
     while _leads_on(units, chosen[-1]) and len(chosen) < 4:
         chosen.append(chosen[-1] + 1)
-    if chosen[-1] == at or len(units[chosen[-1]].text) < _SHORT:
+    if chosen[-1] == at or _is_short(units[chosen[-1]]):
         chosen = sorted({*chosen, *_companion(units, scores, chosen[-1])})
     spoken = [place for place in chosen if not _is_preface(units[place])] or chosen
     sentences: list[str] = []
@@ -145,10 +146,16 @@ def _companion(units: Sequence[Unit], scores: Sequence[float], at: int) -> list[
     near = [
         place for place in (at + 1, at - 1) if 0 <= place < len(units) and units[place].kind == "sentence"
     ]
-    close = [place for place in near if scores[place] >= 0.5 * scores[at] and not _is_preface(units[place])]
+    close = [
+        place for place in near if scores[place] >= _COMPANION * scores[at] and not _is_preface(units[place])
+    ]
     if close:
         return [max(close, key=lambda place: scores[place])]
-    return near[:1] if len(units[at].text) < _SHORT else []
+    return near[:1] if _is_short(units[at]) else []
+
+
+def _is_short(unit: Unit) -> bool:
+    return len(unit.text.encode()) < _SHORT_BYTES  # an ideograph says about as much as three letters
 
 
 def _is_preface(unit: Unit) -> bool:

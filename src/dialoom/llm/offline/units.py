@@ -17,9 +17,11 @@ MAX_UNIT_CHARS = 480
 _ITEM = re.compile(r"\s*(?:[-*•·‣]|\(?\d{1,3}[.)、]|[a-z]\))\s+")
 _STAMP = re.compile(r"\[?\d{4}-\d\d-\d\d|\[?\d\d:\d\d:\d\d")
 _FIELD = re.compile(r"\s*[^\s:：][^:：]{0,39}[:：](?=\s|[^\s/])")
-_SENTENCE_END = re.compile(
-    r"(?<=[.!?])[\"'”’)]*\s+(?=[\"'“‘(\[]?[^\s\Wa-z])|(?<=[。！？；!?])[”’」』）]*(?=[^”’」』）])"
+# possessive repeats: a run of marks is read once, however long a hostile text makes it
+_SENTENCE = re.compile(
+    r".+?(?:[.!?][\"'”’)]*+(?=\s++[\"'“‘(\[]?[^\sa-z])|[。！？；]++[\"'”’」』）]*+|$)", re.DOTALL
 )
+_CLOSERS = "\"'”’)」』）"
 _TABLE_RULE = re.compile(r"[\s|:+=-]+")
 _BLANKS = re.compile(r"\s+")
 _REFERENCE = re.compile(r"\[(\d+)\]")
@@ -60,7 +62,7 @@ def _units_of(block: str) -> Iterator[Unit]:
     written = [line for line in block.split("\n") if line.strip()]
     lines = [line for line in written if not _TABLE_RULE.fullmatch(line)]
     columns = {above for above, line in pairwise(written) if "|" in line and _TABLE_RULE.fullmatch(line)}
-    if len(lines) > 1 and all(_FIELD.match(line) and not _ITEM.match(line) for line in lines):
+    if len(lines) > 1 and all(_FIELD.match(line) and not _starts_anew(line) for line in lines):
         yield Unit(_tidy("; ".join(line.strip().rstrip(";；") for line in lines)), "row")
         return
     for line in _unwrapped(lines):
@@ -68,6 +70,8 @@ def _units_of(block: str) -> Iterator[Unit]:
             yield Unit(_tidy(line.lstrip("# \t")), "heading")
         elif line.lstrip().startswith("{"):
             yield Unit(_tidy(_record(line)), "row")
+        elif _STAMP.match(line):
+            yield Unit(_tidy(line), "row")
         elif _is_row(line):
             cells = "; ".join(cell.strip() for cell in line.strip().strip("|").split("|"))
             yield Unit(_tidy(cells), "heading" if line in columns else "row")
@@ -104,20 +108,20 @@ def _is_row(line: str) -> bool:
 
 
 def _sentences(line: str) -> Iterator[Unit]:
-    text = _ITEM.sub("", line, count=1) if _ITEM.match(line) else line
-    for sentence in _SENTENCE_END.split(text):
+    item = _ITEM.match(line)
+    for sentence in _SENTENCE.findall(line[item.end() :] if item else line):
         words = _tidy(sentence)
         if words:
-            yield Unit(words, "heading" if _is_title(words) else "sentence")
+            yield Unit(words, "heading" if not item and _is_title(words) else "sentence")
 
 
 def _is_title(words: str) -> bool:
-    return (
-        len(words) <= 60
-        and words[-1] not in ".!?。！？：:；;,，、"
-        and not any(char.isdigit() for char in words)
-        and (":" not in words and "：" not in words and len(words.split()) <= 6)
+    """Whether words stand above a text rather than in it: few, without a number, a colon or a full stop."""
+    said = words.rstrip(_CLOSERS)
+    told = (
+        not said or said[-1] in ".!?。！？；;,，、" or any(char in ":：" or char.isdigit() for char in said)
     )
+    return not told and len(words) <= 60 and len(words.split()) <= 6
 
 
 def _record(line: str) -> str:

@@ -48,8 +48,7 @@ class Exchange:
                     for event in self._decoded(body.feed(piece), deadlines):
                         switch.check()
                         yield event
-                for event in self._ending(body):
-                    switch.check()
+                for event in self._ending(body):  # nothing can be late any more
                     yield event
                 await _read_last_bytes(pieces)
 

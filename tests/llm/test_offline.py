@@ -1,0 +1,251 @@
+"""Answers without a model: quotes with their numbers, in the language of the question."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dialoom.base.cancel import Cancelled, CancelScope
+from dialoom.llm import (
+    Capability,
+    ChatOptions,
+    Model,
+    OfflineProvider,
+    Origin,
+    ResponseCompleted,
+    SourcePart,
+    TextDelta,
+    assistant,
+    chat,
+    system,
+    user,
+)
+from dialoom.llm.offline.units import MAX_UNITS, Unit, cut
+from dialoom.llm.offline.words import is_chinese, terms, weight
+
+REFUNDS = """# Refunds
+
+You may return an unused product within 30 days of delivery.
+A used product is taken back with a fee of 12% of the price. We refund
+to the card you paid with.
+"""
+SHIPPING = """zone: 1
+destination: Belgium
+price: 14.50
+
+zone: 4
+destination: Norway
+price: 118.00"""
+FAQ = "My bicycle has a thru axle. Does the coupling fit?\nYes, with the M12 adapter [7]."
+LOG = """2026-03-12 06:41 ERROR sorter: belt 2 stopped, motor overheated
+2026-03-12 06:43 INFO sorter: nobody hurt"""
+TABLE = """Discounts for schools:
+
+| amount | price |
+|---|---|
+| 5 to 19 | 95% |
+| 20 to 49 | 90% |"""
+CARD = "工牌遗失请当天报失，补办收取工本费30元。上班时间为早上九点。"
+LAMP = "车灯拆开包装后，仍可在七天内退货，但要扣除百分之五的折旧费。\n退货请寄太仓仓库。"
+
+
+def sources(*texts: str) -> tuple[SourcePart, ...]:
+    return tuple(
+        SourcePart(index=number, id=f"d#{number}", title=f"doc{number}.md", text=text)
+        for number, text in enumerate(texts, 1)
+    )
+
+
+async def answer(question: str, *texts: str) -> str:
+    return (
+        await chat(OfflineProvider(), [system("Be brief."), user(question, sources=sources(*texts))])
+    ).text
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("What fee do you keep for a used product?",
+         "According to your documents: A used product is taken back with a fee of 12% of the price. [1]"),
+        ("How much is shipping to Norway?",
+         "According to your documents: zone: 4; destination: Norway; price: 118.00 [2]"),
+        ("Will the coupling work with a thru axle?",
+         "According to your documents: My bicycle has a thru axle. Yes, with the M12 adapter (7). [3]"),
+        ("Why did the sorter belt stop?",
+         "According to your documents: 2026-03-12 06:41 ERROR sorter: belt 2 stopped, motor overheated [4]"),
+        ("What do schools pay for what amount?",
+         "According to your documents: Discounts for schools: 5 to 19; 95% [5]"),
+    ],
+)  # fmt: skip
+async def test_the_sentence_that_answers_is_quoted_with_its_number(question: str, said: str) -> None:
+    assert await answer(question, REFUNDS, SHIPPING, FAQ, LOG, TABLE) == said
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("工牌弄丢了，补办一张要交多少钱？", "根据文档：工牌遗失请当天报失，补办收取工本费30元。 [1]"),
+        (
+            "车灯拆开包装了，还能退吗？",
+            "根据文档：车灯拆开包装后，仍可在七天内退货，但要扣除百分之五的折旧费。 [2]",
+        ),
+    ],
+)
+async def test_a_chinese_question_is_answered_in_chinese(question: str, said: str) -> None:
+    assert await answer(question, CARD, LAMP) == said
+
+
+async def test_passages_that_answer_equally_well_are_quoted_each_once() -> None:
+    said = await answer(
+        "When is lunch?", "Lunch is at noon.", "Lunch is at noon.", "Lunch is at one.", "Rain."
+    )
+    assert said == "According to your documents:\n- Lunch is at noon. [1]\n- Lunch is at one. [3]"
+
+
+async def test_a_neighbour_that_says_more_on_the_matter_is_quoted_too() -> None:
+    said = await answer(
+        "What happens to returned lamps?",
+        "Returned lamps are checked in Ghent. Returned lamps are then repaired. The sky is blue.",
+    )
+    quoted = "Returned lamps are checked in Ghent. Returned lamps are then repaired."
+    assert said == f"According to your documents: {quoted} [1]"
+
+
+async def test_a_very_short_answer_brings_its_next_sentence() -> None:
+    said = await answer("Is parking free?", "Parking: free. Staff only on weekdays.")
+    assert said == "According to your documents: Parking: free. Staff only on weekdays. [1]"
+
+
+async def test_json_lines_and_very_long_sentences_are_quoted_readably() -> None:
+    line = '{"question": "opening hours", "answer": "nine to five"}\n{"broken": opening}'
+    assert "question: opening hours; answer: nine to five" in await answer(
+        "What are the opening hours?", line
+    )
+    endless = await answer("What do walnuts do?", "walnuts " * 400)
+    assert len(endless) < 600
+    assert endless.endswith("… [1]")
+
+
+async def test_what_the_documents_do_not_say_is_not_made_up() -> None:
+    assert (
+        await answer("Who won the chess final?", REFUNDS) == "Your documents hold nothing on this question."
+    )
+    assert await answer("谁赢得了象棋决赛？", REFUNDS, CARD) == "文档中没有与这个问题有关的内容。"
+    assert await answer("", REFUNDS) == "Your documents hold nothing on this question."
+    assert await answer("What?", "") == "Your documents hold nothing on this question."
+
+
+async def test_without_documents_it_says_how_to_get_a_model() -> None:
+    english = (await chat(OfflineProvider(), [user("Hello there")])).text
+    assert english.startswith("No model is configured")
+    assert [
+        f"  {tool}" in english for tool in ("ollama pull", "export DIALOOM_BASE_URL", "export OPENAI_API_KEY")
+    ]
+    assert (await chat(OfflineProvider(), [user("你好")])).text.startswith("还没有配置模型")
+    assert (await chat(OfflineProvider(), [])).text == english
+
+
+async def test_only_the_last_question_counts() -> None:
+    talk = [user("How much is shipping to Norway?", sources=sources(SHIPPING)), assistant("x"), user("And?")]
+    assert (await chat(OfflineProvider(), talk)).text.startswith("No model is configured")
+
+
+async def test_the_answer_streams_in_pieces_of_a_sentence_and_adds_up() -> None:
+    question = user("When is lunch?", sources=sources("Lunch is at noon.", "Lunch is at one."))
+    async with OfflineProvider().stream([question]) as stream:
+        events = [event async for event in stream]
+    pieces = [event.text for event in events if isinstance(event, TextDelta)]
+    assert pieces == [
+        "According to your documents:",
+        *("\n- ", "Lunch is at noon.", " [1]"),
+        *("\n- ", "Lunch is at one.", " [2]"),
+    ]
+    response = stream.response
+    assert events[-1] == ResponseCompleted(response)
+    assert (response.text, response.model, response.finish_reason) == ("".join(pieces), "offline", "stop")
+    assert response.message.origin == Origin("offline", "offline")
+
+
+async def test_it_can_be_cancelled_and_is_a_provider_like_any_other() -> None:
+    scope = CancelScope()
+    provider = OfflineProvider()
+    with pytest.raises(Cancelled):
+        async with provider.stream([user("Hi")], ChatOptions(cancel=scope)) as stream:
+            async for _ in stream:
+                scope.cancel()
+    able = Capability.TEXT | Capability.STREAMING
+    assert await provider.models() == (Model(id="offline", provider="offline", capabilities=able),)
+    await provider.aclose()
+
+
+words = st.text(
+    st.sampled_from("ab Aé.?!:;,中文的。？！\n|#-{}[]1:") | st.characters(exclude_categories=["Cs"]),
+    max_size=60,
+)
+
+
+@given(words, st.lists(words, min_size=1, max_size=4))
+async def test_any_text_gives_the_same_answer_twice_and_cites_only_what_was_given(
+    question: str, texts: list[str]
+) -> None:
+    said = await answer(question, *texts)
+    assert said == await answer(question, *texts)
+    cited = [int(number) for number in re.findall(r"\[(\d+)\]", said) if number.isascii()]
+    assert set(cited) <= set(range(1, len(texts) + 1))
+    assert len(cited) == len(set(cited))
+
+
+@given(words)
+def test_cutting_keeps_every_unit_on_one_line(text: str) -> None:
+    for unit in cut(text):
+        assert unit.text == unit.text.strip() or unit.text.endswith("…")
+        assert "\n" not in unit.text
+
+
+def test_a_passage_is_cut_into_titles_sentences_items_and_rows() -> None:
+    passage = (
+        '# Tyres\n\nCheck them cold! "Always." A wrapped line that goes on for rather long\n'
+        "and ends here. Really?\n  Heron 40: 2.0 bar\n- first item\n2. second item\nA | B | C\n"
+        "他说：“可以。”然后走了。\n\n***\nIn short\nWe ship."
+    )
+    assert cut(passage) == [
+        Unit("Tyres", "heading"),
+        Unit("Check them cold!", "sentence", "Tyres"),
+        Unit('"Always."', "sentence", "Tyres"),
+        Unit("A wrapped line that goes on for rather long and ends here.", "sentence", "Tyres"),
+        Unit("Really?", "sentence", "Tyres"),
+        Unit("Heron 40: 2.0 bar", "sentence", "Tyres"),
+        Unit("first item", "sentence", "Tyres"),
+        Unit("second item", "sentence", "Tyres"),
+        Unit("A; B; C", "row", "Tyres"),
+        Unit("他说：“可以。”", "sentence", "Tyres"),
+        Unit("然后走了。", "sentence", "Tyres"),
+        Unit("In short", "heading"),
+        Unit("We ship.", "sentence", "In short"),
+    ]
+
+
+def test_an_endless_passage_is_cut_only_so_far() -> None:
+    assert len(cut("One more. " * (MAX_UNITS + 10))) == MAX_UNITS
+
+
+def test_words_meet_whatever_their_ending_and_fillers_weigh_little() -> None:
+    assert set(terms("Refunded refunds, REFUND! 3.5kg")) == {"refund", "3", "5kg"}
+    assert set(terms("shipping ships policies glasses address status boxes")) == {
+        "ship", "policy", "glass", "address", "status", "box",
+    }  # fmt: skip
+    assert list(terms("退货A1要")) == ["退货", "a1", "要"]
+    assert [weight(term) for term in ("refund", "what", "退货", "的货", "什么")] == [
+        1.0,
+        0.05,
+        1.0,
+        0.4,
+        0.05,
+    ]
+    assert [is_chinese(text) for text in ("怎么退 Heron", "refund 退", "123", "")] == [
+        True,
+        False,
+        False,
+        False,
+    ]

@@ -1,0 +1,96 @@
+"""Exchanges recorded from real servers (see transcripts/README.md), replayed whole and in small pieces."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dialoom.llm import ChatResponse, ProviderError, chat
+from dialoom.testing.wire import WireReply, split_bytes
+from tests.llm.served import HELLO, served
+
+FOLDER = Path(__file__).with_name("transcripts")
+CUTS = (1, 7, 1_000_000)
+
+ANSWERS = {
+    "aimock_chat_reasoning_stream": ("stop", 0),
+    "aimock_chat_stream_usage": ("stop", 0),
+    "aimock_tools_two_stream": ("tool_calls", 2),
+    "llamacpp_chat": ("stop", 0),
+    "llamacpp_chat_stream_length": ("length", 0),
+    "llamacpp_chat_stream_usage": ("stop", 0),
+    "llamacpp_json_schema_stream": ("stop", 0),
+    "llamacpp_logprobs_stream": ("length", 0),
+    "llamacpp_tool_result_turn": ("stop", 0),
+    "llamacpp_tools_auto": ("tool_calls", 1),
+    "llamacpp_tools_auto_stream": ("tool_calls", 1),
+    "llamacpp_tools_parallel_stream": ("tool_calls", 1),
+    "llamacpp_tools_required": ("tool_calls", 1),
+    "llamacpp_tools_required_stream": ("tool_calls", 1),
+    "llamacpp_tools_truncated_stream": ("length", 1),
+}
+FAILURES: dict[str, tuple[str, int | None, float | None]] = {
+    "aimock_429": ("rate_limit", 429, 1.0),
+    "aimock_cut_stream": ("incomplete_stream", None, None),
+    "llamacpp_err_401": ("auth", 401, None),
+    "llamacpp_err_404": ("bad_request", 404, None),
+    "llamacpp_err_badjson": ("bad_request", 400, None),
+    "llamacpp_err_ctx": ("context_window", 400, None),
+    "llamacpp_tools_err500_peg_format": ("server_error", 500, None),
+    "llamacpp_tools_stream_midstream_error": ("server_error", None, None),
+    "llmock_openai_401": ("auth", 401, None),
+    "llmock_openai_429": ("rate_limit", 429, 1.0),
+    "llmock_openai_500": ("server_error", 500, None),
+    "llmock_openai_529": ("overloaded", 529, 1.0),
+    "llmock_openai_disconnect": ("incomplete_stream", None, None),
+    "llmock_openai_malformed": ("invalid_response", None, None),
+    "llmock_openai_truncate": ("incomplete_stream", None, None),
+}
+
+
+def replies(name: str) -> Iterator[WireReply]:
+    """The recorded response, once for each size of its pieces."""
+    recorded = (FOLDER / f"{name}.txt").read_bytes().partition(b"### response\n")[2].replace(b"\r\n", b"\n")
+    head, _, body = recorded.partition(b"\n\n")
+    status, *lines = head.decode().split("\n")
+    fields = dict(line.split(": ", 1) for line in lines if ": " in line)
+    framing = {"transfer-encoding", "content-length", "connection", "keep-alive"}
+    headers = {name: value for name, value in fields.items() if name.lower() not in framing}
+    for size in CUTS:
+        pieces = split_bytes(body, range(size, len(body), size))
+        yield WireReply(status=int(status.split()[1]), headers=headers, body=pieces)
+
+
+async def outcomes(name: str) -> list[Any]:
+    found = []
+    for reply in replies(name):
+        async with served(reply) as (_, provider):
+            try:
+                found.append(await chat(provider, HELLO))
+            except ProviderError as error:
+                found.append(error)
+    return found
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+async def test_a_real_answer_is_understood_however_it_is_cut(name: str) -> None:
+    answers = await outcomes(name)
+    reason, calls = ANSWERS[name]
+    assert all(answer == answers[0] for answer in answers)
+    answer: ChatResponse = answers[0]
+    assert (answer.finish_reason, len(answer.tool_calls)) == (reason, calls)
+    assert answer.text or answer.tool_calls
+    problems = {call.problem for call in answer.tool_calls}
+    assert problems == ({"truncated"} if "truncated" in name else {None} if calls else set())
+
+
+@pytest.mark.parametrize("name", FAILURES)
+async def test_a_real_failure_has_its_kind_however_it_is_cut(name: str) -> None:
+    errors = await outcomes(name)
+    assert [(e.kind, e.status, e.retry_after) for e in errors] == [FAILURES[name]] * len(CUTS)
+    assert len({e.partial.text if e.partial else "" for e in errors}) == 1
+
+
+def test_every_transcript_is_replayed() -> None:
+    assert {path.stem for path in FOLDER.glob("*.txt")} == ANSWERS.keys() | FAILURES.keys()
