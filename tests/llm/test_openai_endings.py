@@ -254,3 +254,13 @@ async def test_an_endless_whole_body_is_refused() -> None:
     error = await failure(reply)
     assert error.kind == "invalid_response"
     assert "a body of more than" in str(error)
+
+
+def test_connections_may_be_used_from_one_event_loop_after_another() -> None:
+    transport = Httpx2Transport()
+
+    async def ask_once() -> str:
+        async with WireServer([streamed(*SAID, framing="close")]) as server:
+            return (await chat(OpenAIProvider(f"{server.url}/v1", transport=transport), HELLO)).text
+
+    assert [asyncio.run(ask_once()) for _ in range(2)] == ["Hello", "Hello"]

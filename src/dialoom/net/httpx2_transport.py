@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Generator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Self, cast
+from weakref import WeakKeyDictionary
 
 from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line
@@ -18,6 +19,7 @@ from dialoom.net.transport import HttpRequest, HttpResponse, TransportError
 if TYPE_CHECKING:
     import httpx2
 
+_Clients = dict[tuple[bool, bool], "httpx2.AsyncClient"]
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
 
@@ -26,11 +28,11 @@ class Httpx2Transport:
     """Pooled connections over httpx2.
 
     Proxies of the environment are honoured, except for loopback hosts: a local server is reached directly.
-    Made for one event loop; `aclose` it there.
+    Connections belong to the event loop they were made in; `aclose` closes those of the running one.
     """
 
     def __init__(self) -> None:
-        self._clients: dict[tuple[bool, bool], httpx2.AsyncClient] = {}
+        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, _Clients] = WeakKeyDictionary()
 
     async def __aenter__(self) -> Self:
         return self
@@ -53,18 +55,17 @@ class Httpx2Transport:
             yield _Response(response, _Body(pieces, request, ends_at))
 
     async def aclose(self) -> None:
-        clients = list(self._clients.values())
-        self._clients.clear()
-        for client in clients:
+        clients = self._clients.pop(asyncio.get_running_loop(), {})
+        for client in clients.values():
             await client.aclose()
 
     def _client_for(self, url: str) -> "httpx2.AsyncClient":
         parts = split_url(url)
         local, plain = is_loopback(parts.hostname or ""), parts.scheme == "http"
-        key = local, plain
-        if key not in self._clients:
-            self._clients[key] = _new_client(local=local, plain=plain)
-        return self._clients[key]
+        clients = self._clients.setdefault(asyncio.get_running_loop(), {})
+        if (local, plain) not in clients:
+            clients[local, plain] = _new_client(local=local, plain=plain)
+        return clients[local, plain]
 
 
 class _Response:

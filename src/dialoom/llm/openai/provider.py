@@ -51,8 +51,8 @@ class OpenAIProvider:
         self.id = id
         self._endpoint = Endpoint(id, base_url, api_key, headers=headers or {}, clock=clock)
         self._profile = profile or profile_for(split_url(self._endpoint.base_url).hostname or "")
-        self._own_transport = None if transport else Httpx2Transport()
-        self._transport: HttpTransport = transport or self._own_transport or Httpx2Transport()
+        self._lent = transport is not None
+        self._transport: HttpTransport = transport or Httpx2Transport()
         self._clock = clock
 
     def __repr__(self) -> str:
@@ -66,8 +66,8 @@ class OpenAIProvider:
 
     async def aclose(self) -> None:
         """Close the connections, unless they are another's."""
-        if self._own_transport is not None:
-            await self._own_transport.aclose()
+        if not self._lent:
+            await self._transport.aclose()
 
     async def models(self) -> tuple[Model, ...]:
         """Return what the server lists under `/models`. Raises `ProviderError`."""
