@@ -13,23 +13,16 @@ from dialoom.llm import (
     Model,
     OpenAIProvider,
     ProviderError,
+    ResponseStarted,
+    TextDelta,
     Timeouts,
     chat,
 )
 from dialoom.net import HttpRequest, Httpx2Transport
 from dialoom.testing import ManualClock
 from dialoom.testing.clock import settle
-from dialoom.testing.wire import Hold, WireReply, WireServer
-from tests.llm.served import (
-    HELLO,
-    KEY,
-    SAID,
-    SOON,
-    failure,
-    read_all,
-    served,
-    streamed,
-)
+from dialoom.testing.wire import Hold, WireReply, WireServer, split_bytes
+from tests.llm.served import HELLO, KEY, SAID, SOON, ask, chunk, failure, read_all, served, sse, streamed
 
 
 async def test_a_refused_request_tells_its_kind_its_wait_and_its_id() -> None:
@@ -46,6 +39,22 @@ async def test_a_page_for_people_becomes_its_title() -> None:
     error = await failure(WireReply(status=502, headers={"content-type": "text/html"}, body=(page,)))
     assert (error.kind, error.status) == ("server_error", 502)
     assert "answered 502: an HTML page (502 Bad gateway); ask again" in str(error)
+
+
+async def test_what_was_said_before_an_error_is_seen_however_it_is_cut() -> None:
+    whole = b"".join((*SAID[:2], sse({"error": "worn out"}), chunk({"content": "never seen"})))
+    for size in (1, len(whole)):
+        pieces = split_bytes(whole, range(size, len(whole), size))
+        seen = []
+        async with served(streamed(*pieces)) as (_, provider), provider.stream(HELLO) as stream:
+            with pytest.raises(ProviderError, match="worn out"):
+                async for event in stream:
+                    seen.append(event)  # noqa: PERF401 - what came before the error counts
+        assert seen == [ResponseStarted(model="demo", response_id="cc-1"), TextDelta("Hel"), TextDelta("lo")]
+
+
+async def test_what_follows_the_end_of_an_answer_is_not_part_of_it() -> None:
+    assert (await ask(streamed(b"".join((*SAID, chunk({"content": " again"})))))).text == "Hello"
 
 
 async def test_a_missing_path_asks_about_the_model_and_the_base_url() -> None:

@@ -120,9 +120,10 @@ class ChatDecoder:
 
     def feed(self, event: SseEvent) -> list[StreamEvent]:
         """Return what one event says. Raises `MalformedChunkError` and `AnswerFailedError`."""
-        data = event.data
-        if data == "[DONE]" or not data.strip() or data.strip() == "[DONE]":
-            self.done = self.done or bool(data.strip())
+        data = event.data.strip()
+        if data == "[DONE]":
+            self.done = True
+        if self.done or not data:
             return []
         if event.event == "error":
             raise AnswerFailedError(_read_error_event(data))

@@ -45,11 +45,12 @@ class Exchange:
                     raise await self._refusal(response, deadlines)
                 body, pieces = AnswerBody(), response.aiter_bytes()
                 while (piece := await self._next_piece(pieces, deadlines)) is not None:
-                    for event in self._decoded(body.feed(piece), deadlines):
-                        switch.check()
-                        yield event
-                for event in self._ending(body):  # nothing can be late any more
-                    yield event
+                    for event in body.feed(piece):
+                        for said in self._decoded(event, deadlines):
+                            switch.check()
+                            yield said
+                for said in self._ending(body):  # nothing can be late any more
+                    yield said
                 await _read_last_bytes(pieces)
 
     async def _next_piece(self, pieces: AsyncIterator[bytes], deadlines: Deadlines) -> bytes | None:
@@ -65,8 +66,8 @@ class Exchange:
                 return None
             raise
 
-    def _decoded(self, events: list[SseEvent], deadlines: Deadlines) -> list[StreamEvent]:
-        decoded = [said for event in events for said in self._decoder.feed(event)]
+    def _decoded(self, event: SseEvent, deadlines: Deadlines) -> list[StreamEvent]:
+        decoded = self._decoder.feed(event)
         if self._decoder.started:
             deadlines.began()
         if self._decoder.finished:
