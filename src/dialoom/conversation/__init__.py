@@ -1,0 +1,36 @@
+"""What was said, kept as one log: entries, cards, views for people and models, and where it is stored."""
+
+from dialoom.conversation.changes import Change as Change
+from dialoom.conversation.changes import EntriesRemoved as EntriesRemoved
+from dialoom.conversation.changes import EntryAppended as EntryAppended
+from dialoom.conversation.changes import HeaderChanged as HeaderChanged
+from dialoom.conversation.conversation import Conversation as Conversation
+from dialoom.conversation.entries import CardEntry as CardEntry
+from dialoom.conversation.entries import Entry as Entry
+from dialoom.conversation.entries import TextEntry as TextEntry
+from dialoom.conversation.entries import entry_from_dict as entry_from_dict
+from dialoom.conversation.entries import entry_from_json as entry_from_json
+from dialoom.conversation.entries import entry_to_dict as entry_to_dict
+from dialoom.conversation.entries import entry_to_json as entry_to_json
+from dialoom.conversation.header import Header as Header
+from dialoom.conversation.header import HeaderChange as HeaderChange
+from dialoom.conversation.records import Append as Append
+from dialoom.conversation.records import Record as Record
+from dialoom.conversation.records import Truncate as Truncate
+from dialoom.conversation.records import fold as fold
+from dialoom.conversation.store import ConversationIndex as ConversationIndex
+from dialoom.conversation.store import ConversationNotFoundError as ConversationNotFoundError
+from dialoom.conversation.store import ConversationStore as ConversationStore
+from dialoom.conversation.store import ListedConversationStore as ListedConversationStore
+from dialoom.conversation.store import MemoryConversationStore as MemoryConversationStore
+from dialoom.conversation.store import Page as Page
+from dialoom.conversation.store import Window as Window
+from dialoom.conversation.views.prompt import PromptLimits as PromptLimits
+from dialoom.conversation.views.prompt import prompt as prompt
+from dialoom.conversation.views.screen import Screen as Screen
+from dialoom.conversation.views.screen import Shown as Shown
+from dialoom.conversation.views.screen import ShownCard as ShownCard
+from dialoom.conversation.views.screen import ShownText as ShownText
+from dialoom.conversation.views.screen import screen as screen
+from dialoom.conversation.yaml_text import dump_yaml as dump_yaml
+from dialoom.conversation.yaml_text import load_yaml as load_yaml

@@ -1,0 +1,156 @@
+"""The view for models: what was said as messages, cards as one short note, within limits."""
+
+import logging
+import sys
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from dialoom.base.errors import UsageError
+from dialoom.base.text import one_line
+from dialoom.conversation.cards.builtin import DEFAULT_CARDS
+from dialoom.conversation.cards.card import MAX_NOTE, Card
+from dialoom.conversation.cards.registry import CardRegistry
+from dialoom.conversation.cards.unknown import UnknownCard
+from dialoom.conversation.entries import CardEntry, Entry, TextEntry
+from dialoom.llm.messages import Message, assistant, tool_result, user
+from dialoom.llm.messages import system as system_message
+
+_log = logging.getLogger("dialoom.conversation")
+
+
+class PromptLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """How much of a conversation a model gets. None is no limit.
+
+    Limits leave out whole turns, oldest first; a turn runs from one user text to the next. System messages
+    and the newest turn always stay. `max_messages` counts all messages, `max_chars` their text with the
+    arguments of tool calls.
+    """
+
+    max_turns: int | None = None
+    max_messages: int | None = None
+    max_chars: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            if (bound := getattr(self, name)) is not None and bound < 1:
+                raise UsageError(f"{name} is {bound}; give 1 or more, or None for no limit")
+
+
+def prompt(
+    entries: Sequence[Entry],
+    *,
+    system: str | None = None,
+    limits: PromptLimits | None = None,
+    registry: CardRegistry = DEFAULT_CARDS,
+) -> tuple[Message, ...]:
+    """Return what a model reads of `entries`. Pure, and linear in their number.
+
+    `system` is the one system message; without it the stored system texts are, in front. Reasoning is left
+    out. A card is one assistant note of at most 200 characters, where its newest state was shown, so that
+    limits keep what was submitted last. The results of a tool call follow it at once, a result without a call
+    is left out; a call that has no result is the wire's to answer.
+    """
+    guides = _guides(entries) if system is None else (system_message(system),)
+    turns = _turns(entries, registry)
+    if limits is not None:
+        turns = _newest_within(turns, limits, guides)
+    return (*guides, *(message for turn in turns for message in turn))
+
+
+class _Turns:
+    """Messages by turn and, inside, in blocks: a message with tool calls and the results behind it."""
+
+    def __init__(self) -> None:
+        self.turns: list[list[list[Message]]] = []
+        self._waiting: dict[str, list[Message]] = {}
+
+    def add(self, message: Message) -> None:
+        block = [message]
+        if message.role == "user" or not self.turns:
+            self.turns.append([])
+        self.turns[-1].append(block)
+        for call in message.tool_calls:
+            self._waiting[call.id] = block
+
+    def add_result(self, call_id: str, message: Message) -> None:
+        """Put a result behind its call; the first one counts."""
+        block = self._waiting.pop(call_id, None)
+        if block is not None:
+            block.append(message)
+
+
+def _turns(entries: Sequence[Entry], registry: CardRegistry) -> list[list[Message]]:
+    cards = _newest_cards(entries, registry)
+    grouped = _Turns()
+    for index, entry in enumerate(entries):
+        match entry:
+            case CardEntry() if index in cards:
+                grouped.add(assistant(_note(cards[index])))
+            case TextEntry(role="tool", tool_call_id=str(call_id)):
+                result = tool_result(call_id, entry.content, name=entry.tool_name, is_error=entry.is_error)
+                grouped.add_result(call_id, result)
+            case TextEntry(role="user"):
+                grouped.add(user(entry.content))
+            case TextEntry(role="assistant") if entry.content or entry.tool_calls:
+                grouped.add(assistant(entry.content, calls=entry.tool_calls))
+            case _:
+                pass  # system texts stand in front, older states of a card and empty answers say nothing
+    return [[message for block in turn for message in block] for turn in grouped.turns]
+
+
+def _guides(entries: Sequence[Entry]) -> tuple[Message, ...]:
+    return tuple(
+        system_message(entry.content)
+        for entry in entries
+        if isinstance(entry, TextEntry) and entry.role == "system" and entry.content
+    )
+
+
+def _newest_cards(entries: Sequence[Entry], registry: CardRegistry) -> dict[int, Card | UnknownCard]:
+    """Return each card at the place of its newest state."""
+    cards: dict[int, Card | UnknownCard] = {}
+    places: dict[str, int] = {}
+    for index, entry in enumerate(entries):
+        if isinstance(entry, CardEntry):
+            card = cards[index] = registry.decode_entry(entry)
+            if card.id is not None:
+                cards.pop(places.get(card.id, -1), None)
+                places[card.id] = index
+    return cards
+
+
+def _note(card: Card | UnknownCard) -> str:
+    try:
+        note = card.note(card.language)
+    except Exception:  # noqa: BLE001 - seam: notes of others' cards are made here
+        _log.exception("card note failed", extra={"card_type": card.type})
+        note = f"[shown {card.type}]"
+    return one_line(note, MAX_NOTE)
+
+
+def _newest_within(
+    turns: Sequence[list[Message]], limits: PromptLimits, guides: Sequence[Message]
+) -> list[list[Message]]:
+    """Return the newest turns that fit together with `guides`, and always the newest one."""
+    turns_left = sys.maxsize if limits.max_turns is None else limits.max_turns
+    messages_left = sys.maxsize if limits.max_messages is None else limits.max_messages - len(guides)
+    chars_left = sys.maxsize if limits.max_chars is None else limits.max_chars - _chars(guides)
+    kept: list[list[Message]] = []
+    for turn in reversed(turns):
+        turns_left -= 1
+        messages_left -= len(turn)
+        chars_left -= _chars(turn)
+        if kept and min(turns_left, messages_left, chars_left) < 0:
+            break
+        kept.append(turn)
+    return kept[::-1]
+
+
+def _chars(messages: Iterable[Message]) -> int:
+    return sum(
+        len(message.text)
+        + sum(len(call.raw or msgspec.json.encode(call.arguments)) for call in message.tool_calls)
+        + sum(len(result.content) for result in message.tool_results)
+        for message in messages
+    )
