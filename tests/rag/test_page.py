@@ -24,6 +24,8 @@ def test_the_main_mode_leaves_menus_out() -> None:
     page = f"<body><nav><ul><li><a href=/>Home</a><li><a href=/p>Prices</a></ul></nav><main>{article}</main>"
     assert "Home" in read_one("a.htm", page.encode()).text
     assert "Home" not in read_one("a.htm", page.encode(), html_mode="main").text
+    menu = b"<body><nav><a href=/>Only a menu</a></nav></body>"
+    assert read_one("a.htm", menu, html_mode="main").text == "Only a menu"
 
 
 @pytest.mark.parametrize(

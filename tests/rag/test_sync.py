@@ -322,7 +322,7 @@ async def test_large_files_are_committed_as_they_come(folder: Path) -> None:
             super().change_sources(changes, forget=forget)
 
     for name in "abc":
-        write(folder, f"{name}.txt", f"{name} word. " * 260_000)
+        write(folder, f"{name}.txt", f"{name} word. " * 80_000)
     store = Noting()
     async for _ in sync_folder(
         folder,

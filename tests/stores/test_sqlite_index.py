@@ -78,6 +78,20 @@ def test_another_process_may_write_to_the_same_file(opened, tmp_path: Path) -> N
     assert found(store, 0, 1) == ["p", "a#0"]
 
 
+def test_many_processes_may_make_the_same_index_at_once(opened, tmp_path: Path) -> None:
+    script = (
+        "import sys, numpy as np\n"
+        "from dialoom.rag.types import Chunk\n"
+        "from dialoom.stores.sqlite_index import SqliteVectorStore\n"
+        "with SqliteVectorStore(sys.argv[1]) as store:\n"
+        "    store.add([Chunk(id=sys.argv[2], doc_id='d', text='')], np.array([[0, 1]], np.float32))\n"
+    )
+    path = str(tmp_path / "index.sqlite")
+    makers = [subprocess.Popen([sys.executable, "-c", script, path, str(number)]) for number in range(4)]
+    assert [maker.wait(timeout=60) for maker in makers] == [0, 0, 0, 0]
+    assert len(opened()) == 4
+
+
 def test_chunks_taken_out_of_the_middle_leave_their_neighbours_right(opened) -> None:
     store = opened()
     pieces = [chunk(f"d#{number}", "d", str(number)) for number in range(4)]
@@ -225,6 +239,21 @@ def test_a_writer_that_waits_too_long_for_another_is_told(opened, tmp_path: Path
     other.close()
     store.replace_documents([one("a", 1, 0)])
     assert found(store, 1, 0) == ["a#0"]
+
+
+def test_a_new_index_beside_a_stubborn_reader_is_told_in_time(
+    opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dialoom.stores.sqlite_file._BUSY_SECONDS", 0.05)
+    opened().close()
+    change(tmp_path, "PRAGMA journal_mode = DELETE")
+    reader = sqlite3.connect(tmp_path / "index.sqlite", isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM chunks").fetchone()
+    with pytest.raises(ConflictError, match="another process"):
+        opened()
+    reader.close()
+    assert len(opened()) == 0
 
 
 def test_text_that_is_not_unicode_is_refused_whole(opened) -> None:

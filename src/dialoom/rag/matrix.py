@@ -13,6 +13,7 @@ from dialoom.rag.types import FloatMatrix, FloatVector
 SEGMENT_ROWS = 65_536
 _DEAD_SHARE = 0.25
 _FIRST_ROWS = 256
+_LAST_DOUBLING = 4_096
 _SAFE_NORMS = (1e-15, 1e15)  # between these the square of a float32 neither vanishes nor overflows
 
 Key = TypeVar("Key")
@@ -225,7 +226,9 @@ def _extended(segment: _Segment[Key], keys: Sequence[Key], rows: FloatMatrix) ->
     length = segment.length + len(rows)
     buffer = segment.buffer
     if length > len(buffer):
-        capacity = min(max(length, 2 * len(buffer), _FIRST_ROWS), SEGMENT_ROWS)
+        # past a few thousand rows a whole segment is asked for: its pages cost nothing until they are written
+        grown = max(length, 2 * len(buffer), _FIRST_ROWS)
+        capacity = SEGMENT_ROWS if grown > _LAST_DOUBLING else min(grown, SEGMENT_ROWS)
         buffer = np.empty((capacity, rows.shape[1]), np.float32)
         buffer[: segment.length] = segment.buffer[: segment.length]
     buffer[segment.length : length] = rows

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import os
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -23,7 +23,7 @@ from dialoom.rag.sync_ledger import SyncLedger
 from dialoom.rag.types import LoadWarning
 
 _BATCH_FILES = 100
-_BATCH_CHARACTERS = 4_000_000
+_BATCH_CHARACTERS = 1_000_000
 _BATCH_SECONDS = 0.2
 _SETTLED_NS = 2_000_000_000  # a file changed this recently may change again within one tick of its clock
 _LOADERS = "loaders-v1"
@@ -63,7 +63,7 @@ async def sync_folder(
     options: LoadOptions | None = None,
     cancel: CancelScope | None = None,
     clock: Clock = SYSTEM_CLOCK,
-) -> AsyncIterator[SyncEvent]:
+) -> AsyncGenerator[SyncEvent]:
     """Bring the store to what the folder (or file) holds, and tell of each file; the report comes last.
 
     Files of unchanged size and time are not read, files of unchanged content are not embedded. Work is
@@ -92,7 +92,7 @@ class _Sync:
         own = "+".join(sorted(options.loaders))
         self._recipe = f"{_LOADERS}/{options.html_mode}/{own}/{chunker.signature()}"
 
-    async def run(self, root: str, path: str, cancel: CancelScope) -> AsyncIterator[SyncEvent]:
+    async def run(self, root: str, path: str, cancel: CancelScope) -> AsyncGenerator[SyncEvent]:
         await asyncio.to_thread(self._store.claim, manifest_of(self._embedder, self._chunker))
         found = await asyncio.to_thread(lambda: list(walk_files(path, self._options)))
         known = await asyncio.to_thread(self._store.sources, root)

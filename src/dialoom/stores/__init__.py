@@ -1,1 +1,19 @@
-"""Stores on disk: twins of the protocols that the layers below define."""
+"""Stores on disk: twins of the protocols that the layers below define. Each loads with its first use."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dialoom.stores.sqlite_index import SqliteVectorStore as SqliteVectorStore
+
+# One store must not cost what another needs: the index wants numpy, a conversation does not.
+_HOMES = {"SqliteVectorStore": "dialoom.stores.sqlite_index"}
+
+__all__ = ["SqliteVectorStore"]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"dialoom.stores has no name {name!r}")
+    return getattr(import_module(home), name)

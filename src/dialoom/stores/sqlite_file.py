@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from dialoom.rag.errors import CorruptIndexError, ReadOnlyError
 APPLICATION_ID = 0x446C6D4B  # "DlmK": knowledge of dialoom
 LAYOUT = 1
 _BUSY_SECONDS = 10.0
+_PAUSE = 0.02
 _SCHEMA = (
     "CREATE TABLE manifest (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     """CREATE TABLE sources (
@@ -69,11 +71,11 @@ def _prepare(connection: sqlite3.Connection, target: Path, *, read_only: bool) -
         _check_ours(connection, target)
     if read_only:
         return
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")
     if empty:
         _create(connection)
         _check_ours(connection, target)
+    _switch_to_wal(connection)
+    connection.execute("PRAGMA synchronous = FULL")
 
 
 def _create(connection: sqlite3.Connection) -> None:
@@ -85,6 +87,20 @@ def _create(connection: sqlite3.Connection) -> None:
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {LAYOUT}")
     connection.execute("COMMIT")
+
+
+def _switch_to_wal(connection: sqlite3.Connection) -> None:
+    """Change the journal, which asks for the file alone and may not wait for it."""
+    deadline = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if not _is_busy(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(_PAUSE)
+        else:
+            return
 
 
 def _check_ours(connection: sqlite3.Connection, target: Path) -> None:
@@ -110,11 +126,20 @@ def translated(target: Path) -> Generator[None]:
 
 
 def _store_error(error: sqlite3.Error, target: Path) -> StoreError:
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+    code = _code(error)
+    if _is_busy(error):
         return ConflictError(f"the index {target} is being written by another process; try again")
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         return CorruptIndexError(f"{target} is not a whole index; restore it, or remove it and ingest again")
     if code == sqlite3.SQLITE_READONLY:
         return ReadOnlyError(f"the index {target} cannot be written; check its permissions")
     return StoreError(f"the index {target} cannot be used ({one_line(str(error), 80)}); check the disk")
+
+
+def _is_busy(error: sqlite3.Error) -> bool:
+    return _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def _code(error: sqlite3.Error) -> int:
+    """The primary result code; 0 for what Python's module raises by itself."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF

@@ -4,6 +4,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain, islice
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
@@ -23,10 +24,30 @@ from dialoom.rag.store import (
     check_count,
 )
 from dialoom.rag.types import Chunk, FloatMatrix, FloatVector, ScoredChunk
-from dialoom.stores import sqlite_rows
 from dialoom.stores.sqlite_file import open_index_file, translated
+from dialoom.stores.sqlite_rows import (
+    Block,
+    count_chunks,
+    count_up,
+    delete_chunks,
+    delete_documents,
+    document_ids,
+    documents_of,
+    insert_document,
+    read_blocks,
+    read_chunks,
+    read_generation,
+    read_manifest,
+    read_sources,
+    read_versions,
+    stored_dim,
+    write_manifest,
+    write_source,
+)
 
 _T = TypeVar("_T")
+_BLOCKS_AT_ONCE = 256
+_NO_ROWS = np.empty((0, 0), np.float32)
 
 
 class SqliteVectorStore(SyncStore):
@@ -62,21 +83,21 @@ class SqliteVectorStore(SyncStore):
 
     @property
     def manifest(self) -> IndexManifest | None:
-        return self._read(sqlite_rows.read_manifest)
+        return self._read(read_manifest)
 
     def claim(self, manifest: IndexManifest) -> None:
         if self.manifest == manifest:
             return
         with self._writing() as connection:
-            stored = sqlite_rows.read_manifest(connection)
+            stored = read_manifest(connection)
             if stored is not None:
                 check_manifest(stored, manifest)
-            elif sqlite_rows.count_chunks(connection):
+            elif count_chunks(connection):
                 raise ManifestMissingError(
                     f"{self._path} holds chunks but no manifest; remove it and ingest the documents again"
                 )
             else:
-                sqlite_rows.write_manifest(connection, manifest)
+                write_manifest(connection, manifest)
 
     def add(self, chunks: Sequence[Chunk], vectors: FloatMatrix) -> None:
         check_count(chunks, vectors)
@@ -84,18 +105,18 @@ class SqliteVectorStore(SyncStore):
             return
         with self._writing() as connection:
             rows = check_rows(vectors, self._dim(connection))
-            sqlite_rows.delete_chunks(connection, [chunk.id for chunk in chunks])
+            delete_chunks(connection, [chunk.id for chunk in chunks])
             last = {chunk.id: place for place, chunk in enumerate(chunks)}
             places_of: dict[str, list[int]] = {}
             for place in sorted(last.values()):
                 places_of.setdefault(chunks[place].doc_id, []).append(place)
             for doc_id, places in places_of.items():
                 document = DocumentChunks(doc_id, [chunks[place] for place in places], rows[places])
-                sqlite_rows.insert_document(connection, document, None)
+                insert_document(connection, document, None)
 
     def remove(self, chunk_id: str) -> bool:
         with self._writing() as connection:
-            return sqlite_rows.delete_chunks(connection, [chunk_id]) > 0
+            return delete_chunks(connection, [chunk_id]) > 0
 
     def replace_documents(self, documents: Sequence[DocumentChunks]) -> None:
         with self._writing() as connection:
@@ -113,7 +134,7 @@ class SqliteVectorStore(SyncStore):
             seen: dict[int, Chunk] = {}
 
             def keep(numbers: Sequence[int]) -> list[bool]:
-                seen.update(sqlite_rows.read_chunks(connection, numbers))
+                seen.update(read_chunks(connection, numbers))
                 return [where is None or where(seen[number]) for number in numbers]
 
             self._refresh(connection)
@@ -123,7 +144,7 @@ class SqliteVectorStore(SyncStore):
         return self._read(find)
 
     def documents(self) -> list[str]:
-        return self._read(sqlite_rows.document_ids)
+        return self._read(document_ids)
 
     def clear(self) -> None:
         with self._writing() as connection:
@@ -132,19 +153,19 @@ class SqliteVectorStore(SyncStore):
             connection.execute("DELETE FROM manifest WHERE key = 'index'")
 
     def __len__(self) -> int:
-        return self._read(sqlite_rows.count_chunks)
+        return self._read(count_chunks)
 
     def sources(self, root: str) -> Mapping[str, SourceRecord]:
-        return self._read(lambda connection: sqlite_rows.read_sources(connection, root))
+        return self._read(lambda connection: read_sources(connection, root))
 
     def change_sources(self, changes: Sequence[SourceChange], *, forget: Sequence[str] = ()) -> None:
         with self._writing() as connection:
             changed = [change.record.source for change in changes if change.documents is not None]
             for name in (*forget, *changed):
-                sqlite_rows.delete_documents(connection, sqlite_rows.documents_of(connection, name))
+                delete_documents(connection, documents_of(connection, name))
             connection.executemany("DELETE FROM sources WHERE source = ?", [(name,) for name in forget])
             for change in changes:
-                sqlite_rows.write_source(connection, change.record)
+                write_source(connection, change.record)
                 self._replace(connection, change.documents or (), source=change.record.source)
 
     def _replace(
@@ -155,36 +176,36 @@ class SqliteVectorStore(SyncStore):
             document.check()
             if document.chunks:
                 dim = check_rows(document.vectors, dim).shape[1]
-        sqlite_rows.delete_documents(connection, [document.doc_id for document in documents])
+        delete_documents(connection, [document.doc_id for document in documents])
         for document in {document.doc_id: document for document in documents}.values():
             if document.chunks:
-                sqlite_rows.delete_chunks(connection, [chunk.id for chunk in document.chunks])
-                sqlite_rows.insert_document(connection, document, source)
+                delete_chunks(connection, [chunk.id for chunk in document.chunks])
+                insert_document(connection, document, source)
 
     def _dim(self, connection: sqlite3.Connection) -> int | None:
-        manifest = sqlite_rows.read_manifest(connection)
-        return manifest.dim if manifest else sqlite_rows.stored_dim(connection)
+        manifest = read_manifest(connection)
+        return manifest.dim if manifest else stored_dim(connection)
 
     def _refresh(self, connection: sqlite3.Connection) -> None:
         """Bring the vectors in memory to what this transaction sees, reading only blocks not yet known."""
-        generation = sqlite_rows.read_generation(connection)
+        generation = read_generation(connection)
         if generation == self._generation:
             return
-        versions = sqlite_rows.read_versions(connection)
-        gone = [number for version in self._blocks.keys() - versions for number in self._blocks[version]]
-        new = sorted(versions - self._blocks.keys())
-        blocks: list[sqlite_rows.Block] = []
+        versions = read_versions(connection)
+        gone = [self._blocks.pop(version) for version in self._blocks.keys() - versions]
+        self._matrix.replace(list(chain.from_iterable(gone)), [], _NO_ROWS)
+        new = versions - self._blocks.keys()
         if new:
-            since = (
-                "WHERE version >= ? ORDER BY version"  # blocks are numbered upwards, so the new ones are last
-            )
-            blocks = sqlite_rows.read_blocks(connection, since, (new[0],))
-        numbers = [number for block in blocks for number in block.numbers.tolist()]
-        rows = np.concatenate([block.rows for block in blocks]) if blocks else np.empty((0, 0), np.float32)
-        self._matrix.replace(gone, numbers, rows)
-        kept = {version: self._blocks[version] for version in self._blocks.keys() & versions}
-        self._blocks = kept | {block.version: block.numbers.tolist() for block in blocks}
+            # blocks are numbered upwards, so the new ones are the last
+            blocks = read_blocks(connection, "WHERE version >= ? ORDER BY version", (min(new),))
+            while batch := list(islice(blocks, _BLOCKS_AT_ONCE)):
+                self._take_in(batch)
         self._generation = generation
+
+    def _take_in(self, blocks: Sequence[Block]) -> None:
+        numbers = [number for block in blocks for number in block.numbers.tolist()]
+        self._matrix.replace([], numbers, np.concatenate([block.rows for block in blocks]))
+        self._blocks |= {block.version: block.numbers.tolist() for block in blocks}
 
     def _read(self, ask: Callable[[sqlite3.Connection], _T]) -> _T:
         """Ask within one read transaction: every statement sees the same moment."""
@@ -206,7 +227,7 @@ class SqliteVectorStore(SyncStore):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
-                sqlite_rows.count_up(self._connection)
+                count_up(self._connection)
                 self._connection.execute("COMMIT")
             except BaseException:
                 if self._connection.in_transaction:

@@ -1,7 +1,7 @@
 """The statements of the SQLite index: functions over a connection, inside the caller's transaction."""
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -121,7 +121,7 @@ def delete_chunks(connection: sqlite3.Connection, chunk_ids: Iterable[str]) -> i
 
 def _thin_out(connection: sqlite3.Connection, doc_id: str, gone: Sequence[int]) -> None:
     left = 0
-    for block in read_blocks(connection, "WHERE doc_id = ? ORDER BY version", (doc_id,)):
+    for block in [*read_blocks(connection, "WHERE doc_id = ? ORDER BY version", (doc_id,))]:
         keep = ~np.isin(block.numbers, gone)
         left += int(keep.sum())
         if keep.all():
@@ -140,9 +140,8 @@ def read_versions(connection: sqlite3.Connection) -> set[int]:
 
 def read_blocks(
     connection: sqlite3.Connection, condition: str, arguments: Sequence[object] = ()
-) -> list[Block]:
-    """The blocks under a condition. Raises `CorruptIndexError` for one whose parts do not fit."""
-    blocks: list[Block] = []
+) -> Iterator[Block]:
+    """The blocks under a condition, one by one. Raises `CorruptIndexError` for one whose parts do not fit."""
     for version, dim, raw_numbers, raw_rows in connection.execute(
         f"SELECT version, dim, numbers, data FROM vectors {condition}",  # noqa: S608 - conditions of ours
         arguments,
@@ -151,8 +150,7 @@ def read_blocks(
             raise CorruptIndexError("a vector of the index is damaged; rebuild the index")
         numbers = np.frombuffer(raw_numbers, "<i8").astype(np.int64, copy=False)
         rows = np.frombuffer(raw_rows, "<f4").astype(np.float32, copy=False)
-        blocks.append(Block(version, numbers, check_rows(rows.reshape(len(numbers), dim), None)))
-    return blocks
+        yield Block(version, numbers, check_rows(rows.reshape(len(numbers), dim), None))
 
 
 def read_chunks(connection: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, Chunk]:

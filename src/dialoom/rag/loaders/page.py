@@ -4,6 +4,7 @@ import codecs
 import re
 from typing import TYPE_CHECKING
 
+from dialoom.rag.blank import is_blank
 from dialoom.rag.loaders.decode import decode
 from dialoom.rag.loaders.loader import HtmlMode, Loaded, Source
 from dialoom.rag.loaders.plain import finish
@@ -43,7 +44,10 @@ _MOST_HEADINGS = 10_000
 
 
 class HtmlLoader:
-    """One document per page: all its text, or with `html_mode="main"` its article; the title as metadata."""
+    """One document per page: all its text, or with `html_mode="main"` its article; the title as metadata.
+
+    Elements hidden by attribute or style are left out; a page in which no article is found is read whole.
+    """
 
     def load(self, source: Source) -> Loaded:
         from resiliparse.parse.html import HTMLTree  # heavy, and a folder may hold no page
@@ -82,8 +86,10 @@ def _read(tree: "HTMLTree", mode: HtmlMode) -> tuple[str, tuple[Heading, ...]]:
         mark = tree.create_text_node(_MARK + str(node.local_name)[1:])
         if mark is not None and node.first_child is not None:
             node.insert_before(mark, node.first_child)
-    text = html2text.extract_plain_text(tree, main_content=mode == "main").replace("\xa0", " ")
-    return _take_marks(text)
+    text = html2text.extract_plain_text(tree, main_content=mode == "main")
+    if mode == "main" and is_blank(text):  # a page without an article is better read whole than not at all
+        text = html2text.extract_plain_text(tree)
+    return _take_marks(text.replace("\xa0", " "))
 
 
 def _take_marks(text: str) -> tuple[str, tuple[Heading, ...]]:
