@@ -43,6 +43,13 @@ from dialoom.rag.manifest import check_embedder as check_embedder
 from dialoom.rag.manifest import check_manifest as check_manifest
 from dialoom.rag.manifest import manifest_of as manifest_of
 from dialoom.rag.memory_store import InMemoryVectorStore as InMemoryVectorStore
+from dialoom.rag.query import AnswerCut as AnswerCut
+from dialoom.rag.query import AnswerDelta as AnswerDelta
+from dialoom.rag.query import AnswerNode as AnswerNode
+from dialoom.rag.query import BuildContextNode as BuildContextNode
+from dialoom.rag.query import RagConfig as RagConfig
+from dialoom.rag.query import RetrieveNode as RetrieveNode
+from dialoom.rag.query import build_rag_query_graph as build_rag_query_graph
 from dialoom.rag.store import ChunkFilter as ChunkFilter
 from dialoom.rag.store import DocumentChunks as DocumentChunks
 from dialoom.rag.store import SourceChange as SourceChange

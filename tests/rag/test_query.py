@@ -1,0 +1,261 @@
+"""Questions answered from a store by the query graph."""
+
+import asyncio
+
+import numpy as np
+import pytest
+
+from dialoom.graph import Chunk as Emitted
+from dialoom.graph import Graph, RunControl, RunFinished, RunOptions
+from dialoom.llm import (
+    ChatOptions,
+    Gate,
+    MockProvider,
+    OfflineProvider,
+    ProviderError,
+    RefusalDelta,
+    TextDelta,
+    Usage,
+    assistant,
+    system,
+    user,
+)
+from dialoom.rag.chunk import SlidingWindowChunker
+from dialoom.rag.embed import HashEmbedder
+from dialoom.rag.errors import InvalidOptionsError
+from dialoom.rag.ingest import replace_documents
+from dialoom.rag.memory_store import InMemoryVectorStore
+from dialoom.rag.query import INSTRUCTIONS, AnswerCut, AnswerDelta, RagConfig, build_rag_query_graph
+from dialoom.rag.store import VectorStore
+from dialoom.rag.types import Document, FloatVector
+from dialoom.testing.vector_contract import chunk, rows
+
+REFUNDS = "Refunds take three business days after the parcel has come back."
+SHIPPING = "Shipping a lamp to Norway costs nine euros."
+CHINESE = "退款需要三个工作日，从收到退货算起。"
+
+
+@pytest.fixture
+async def store() -> InMemoryVectorStore:
+    filled = InMemoryVectorStore()
+    documents = [
+        Document(id=f"/kb/{name}", text=text, metadata={"source": f"/kb/{name}"})
+        for name, text in {"refunds.md": REFUNDS, "shipping.md": SHIPPING, "zh.md": CHINESE}.items()
+    ]
+    report = await replace_documents(filled, HashEmbedder(), SlidingWindowChunker(), documents)
+    assert report.failures == []
+    return filled
+
+
+def graph(store: VectorStore, provider: MockProvider | OfflineProvider, **config: object) -> Graph:
+    return build_rag_query_graph(store, HashEmbedder(), provider, RagConfig(**config)).build()
+
+
+async def emitted(
+    asked: Graph, question: str, options: RunOptions | None = None
+) -> tuple[list[object], RunFinished]:
+    values: list[object] = []
+    last: object = None
+    async for event in asked.stream({"query": question}, options or RunOptions()):
+        last = event
+        if isinstance(event, Emitted):
+            values.append(event.value)
+    assert isinstance(last, RunFinished)
+    return values, last
+
+
+async def test_an_answer_names_the_sources_it_cites(store: InMemoryVectorStore) -> None:
+    usage = Usage(input_tokens=90, output_tokens=9)
+    provider = MockProvider().queue_text("Three days [1], see [1] and [9].", usage=usage)
+    result = await graph(store, provider).run({"query": " How long do refunds take? "})
+    state = result.raise_for_error().state
+    assert state["answer"] == "Three days [1], see [1] and [9]."
+    assert (state["answer_cited"], state["answer_cited_indexes"]) == (True, [1])
+    assert [(source.doc_id, source.title, source.text) for source in state["answer_sources"]] == [
+        ("/kb/refunds.md", "refunds.md", REFUNDS)
+    ]
+    assert [source.index for source in state["context_sources"]] == [1, 2, 3]
+    assert state["context"].startswith(f"[1] refunds.md\n{REFUNDS}\n\n[2] ")
+    assert state["chunks"][0].chunk.doc_id == "/kb/refunds.md"
+    assert state["usage"] == usage
+    assert state["rag_history"] == [
+        user("How long do refunds take?"),
+        assistant("Three days [1], see [1] and [9]."),
+    ]
+
+
+async def test_the_model_is_told_the_rules_and_the_conversation(
+    store: InMemoryVectorStore,
+) -> None:
+    provider = MockProvider().queue_text("Nine euros [1].")
+    history = [user("Hello?"), assistant("Hello.")]
+    await graph(store, provider, k=1, model="small", chat=ChatOptions(seed=7)).run(
+        {"query": "What does shipping to Norway cost?", "rag_history": history}
+    )
+    (request,) = provider.requests
+    told, *rest = request.messages
+    assert (told, rest[:2]) == (system(INSTRUCTIONS), history)
+    assert rest[2].text == "What does shipping to Norway cost?"
+    assert [(source.index, source.title, source.text) for source in rest[2].sources] == [
+        (1, "shipping.md", SHIPPING)
+    ]
+    assert (request.options.model, request.options.seed) == ("small", 7)
+
+
+async def test_a_conversation_goes_on_with_the_newest_messages(store: InMemoryVectorStore) -> None:
+    provider = MockProvider()
+    asked = graph(store, provider, max_history=3)
+    history: list[object] = []
+    for number in range(3):
+        provider.queue_text(f"answer {number}")
+        result = await asked.run({"query": f"refund {number}?", "rag_history": history})
+        history = list(result.state["rag_history"])
+    assert history == [user("refund 2?"), assistant("answer 2")]
+    assert [message.text for message in provider.requests[-1].messages[1:]] == [
+        "refund 1?",
+        "answer 1",
+        "refund 2?",
+    ]
+
+
+async def test_no_history_is_kept_when_none_is_wanted(store: InMemoryVectorStore) -> None:
+    provider = MockProvider().queue_text("yes")
+    result = await graph(store, provider, max_history=0).run({"query": "refund?"})
+    assert result.state["rag_history"] == []
+
+
+async def test_the_answer_streams_without_half_a_citation(store: InMemoryVectorStore) -> None:
+    provider = MockProvider().queue_text("Three days [1] 【", chunks=17)
+    values, last = await emitted(graph(store, provider), "refunds?")
+    assert values[:3] == [AnswerDelta("T"), AnswerDelta("h"), AnswerDelta("r")]
+    assert AnswerDelta("[1]") in values
+    assert "".join(value.text for value in values if isinstance(value, AnswerDelta)) == "Three days [1] 【"
+    assert last.stop_reason == "finished"
+
+
+async def test_a_model_that_fails_is_an_error_and_no_answer(store: InMemoryVectorStore) -> None:
+    error = ProviderError("overloaded", "the server is overloaded; try again later")
+    provider = MockProvider().queue_events(TextDelta("Three "), error)
+    values, last = await emitted(graph(store, provider), "refunds?")
+    assert values == [
+        AnswerDelta("Three "),
+        AnswerCut(code="provider", kind="overloaded", message=str(error), partial="Three "),
+    ]
+    assert last.stop_reason == "error"
+    provider.queue_error(error)
+    result = await graph(store, provider).run({"query": "refunds?"})
+    assert (result.stop_reason, result.state["answer"]) == ("error", "")
+    assert [(failed.node, failed.message) for failed in result.errors] == [("answer", str(error))]
+
+
+async def test_a_provider_that_is_misused_is_an_error_too(store: InMemoryVectorStore) -> None:
+    values, last = await emitted(graph(store, MockProvider()), "refunds?")
+    assert [(value.code, value.kind) for value in values if isinstance(value, AnswerCut)] == [("usage", "")]
+    assert last.stop_reason == "error"
+
+
+async def test_a_cancelled_answer_says_what_had_come(store: InMemoryVectorStore) -> None:
+    gate, control = Gate(), RunControl()
+    provider = MockProvider().queue_events(TextDelta("Three days"), gate, TextDelta(" never said"))
+    run = asyncio.create_task(
+        emitted(graph(store, provider), "refunds?", RunOptions(control=control, timeout=30))
+    )
+    await asyncio.wait_for(gate.reached.wait(), 10)
+    control.cancel()
+    values, last = await asyncio.wait_for(run, 10)
+    assert values == [AnswerDelta("Three days"), AnswerCut(code="cancelled", partial="Three days")]
+    assert last.stop_reason == "cancelled"
+
+
+@pytest.mark.parametrize("question", ["", " \n\u3000"])
+async def test_an_empty_question_is_refused(store: InMemoryVectorStore, question: str) -> None:
+    provider = MockProvider()
+    values, last = await emitted(graph(store, provider), question)
+    assert [(value.code, value.message) for value in values] == [
+        ("empty_query", "the question is empty; ask something")
+    ]
+    assert (last.stop_reason, provider.requests) == ("error", [])
+
+
+async def test_an_index_of_another_embedder_is_refused(store: InMemoryVectorStore) -> None:
+    asked = build_rag_query_graph(store, HashEmbedder(64), MockProvider()).build()
+    result = await asked.run({"query": "refunds?"})
+    assert "dim 1024, not 64" in result.errors[0].message
+    unknown = InMemoryVectorStore()
+    unknown.add([chunk("a", "d")], rows([1, 0]))
+    result = await graph(unknown, MockProvider()).run({"query": "refunds?"})
+    assert "does not say what made its vectors" in result.errors[0].message
+
+
+async def test_an_embedder_that_answers_nonsense_is_an_error(store: InMemoryVectorStore) -> None:
+    class Broken(HashEmbedder):
+        async def embed_query(self, text: str) -> FloatVector:
+            return np.full(self.dim, np.nan, np.float32)
+
+    values, last = await emitted(build_rag_query_graph(store, Broken(), MockProvider()).build(), "refunds?")
+    assert [value.code for value in values if isinstance(value, AnswerCut)] == ["embedder_contract"]
+    assert last.stop_reason == "error"
+
+
+async def test_an_empty_store_gives_a_question_without_sources() -> None:
+    provider = MockProvider().queue_text("The sources do not say [1].")
+    result = await graph(InMemoryVectorStore(), provider).run({"query": "refunds?"})
+    assert (result.state["context_sources"], result.state["answer_cited_indexes"]) == ([], [])
+    assert provider.requests[0].messages[-1] == user("refunds?")
+
+
+async def test_a_refusal_is_the_answer_and_cites_nothing(store: InMemoryVectorStore) -> None:
+    provider = MockProvider().queue_events(RefusalDelta("I would rather not [1]."))
+    result = await graph(store, provider).run({"query": "refunds?"})
+    assert (result.state["answer"], result.state["answer_cited"]) == ("I would rather not [1].", False)
+
+
+async def test_what_is_looked_at_can_be_chosen(store: InMemoryVectorStore) -> None:
+    async def sources(**config: object) -> list[str]:
+        provider = MockProvider().queue_text("yes")
+        result = await graph(store, provider, **config).run({"query": "refund 退款?"})
+        return sorted(source.title for source in result.state["context_sources"])
+
+    assert await sources(where=lambda piece: piece.doc_id.endswith("zh.md")) == ["zh.md"]
+    assert await sources(min_score=0.99) == []
+    assert len(await sources(k=2)) == 2
+
+
+async def test_no_document_crowds_out_the_others() -> None:
+    store = InMemoryVectorStore()
+    long = Document(id="long", text="\n\n".join(f"refund rule {number}. " + "x" * 300 for number in range(9)))
+    other = Document(id="other", text="a refund, once")
+    await replace_documents(store, HashEmbedder(), SlidingWindowChunker(), [long, other])
+    asked = graph(store, MockProvider().queue_text("ok"), k=3, max_per_document=2)
+    hits = (await asked.run({"query": "refund rule"})).state["chunks"]
+    assert sorted(hit.chunk.doc_id for hit in hits) == ["long", "long", "other"]
+
+
+@pytest.mark.parametrize(
+    ("question", "document", "said"),
+    [
+        ("How many business days do refunds take?", "/kb/refunds.md", "three business days"),
+        ("退款需要几个工作日？", "/kb/zh.md", "三个工作日"),
+    ],
+)
+def test_without_a_model_the_documents_are_quoted(question: str, document: str, said: str) -> None:
+    store = InMemoryVectorStore()
+    documents = [Document(id="/kb/refunds.md", text=REFUNDS), Document(id="/kb/zh.md", text=CHINESE)]
+    asyncio.run(replace_documents(store, HashEmbedder(), SlidingWindowChunker(), documents))
+    result = graph(store, OfflineProvider()).run_sync({"query": question})
+    assert said in result.state["answer"]
+    assert [source.doc_id for source in result.state["answer_sources"]] == [document]
+
+
+@pytest.mark.parametrize("config", [{"k": 0}, {"max_per_document": 0}, {"max_history": -1}])
+def test_counts_that_count_nothing_are_refused(config: dict[str, int]) -> None:
+    with pytest.raises(InvalidOptionsError):
+        RagConfig(**config)
+
+
+def test_the_graph_can_be_added_to_and_drawn(store: InMemoryVectorStore) -> None:
+    builder = build_rag_query_graph(store, HashEmbedder(), MockProvider())
+    builder.add_node("thank", lambda ctx: None, blocking=False)
+    builder.add_edge("answer", "thank")
+    drawn = builder.build().to_mermaid()
+    assert all(name in drawn for name in ("retrieve", "build_context", "answer", "thank"))
