@@ -163,7 +163,24 @@ def test_a_file_with_fields_missing_gets_what_it_needs() -> None:
     assert conversation.entries == ()
     created = Conversation.from_yaml('createdAt: "2026-11-30T12:00:00Z"')
     assert created.header.updated == created.header.created == 1_796_040_000.0
-    assert Conversation.from_yaml("sessionId: 123\ntitle: 2026").header.title == "2026"
+
+
+def test_texts_without_quotes_stay_the_texts_they_are() -> None:
+    header = Conversation.from_yaml("sessionId: 0123\ntitle: 1.50\nworkflowMode: 1\n").header
+    assert (header.id, header.title, header.workflow_mode) == ("0123", "1.50", 1)
+    entries = "entries: [{kind: Text, role: user, content: 1.50}, {kind: Text, role: user, content: x}]"
+    assert Conversation.from_yaml(entries).entries == (said("1.50"), said("x"))
+    empty = "title: ~\ncreatedAt: null\nsettings:\nentries:\nremoved:\nsessionId: 5\n"
+    assert Conversation.from_yaml(empty, clock=ManualClock(3.0)).header == Header(
+        id="5", created=3, updated=3
+    )
+    assert Conversation.from_yaml("title: yes\nsessionId: true\n").header.id == "true"
+
+
+def test_unknown_fields_never_stand_in_for_known_ones() -> None:
+    header = Header(id="a", title="t", created=0, updated=0, meta={"title": "x", "entries": [1], "other": 1})
+    loaded = Conversation.from_yaml(Conversation(header).to_yaml())
+    assert (loaded.header.title, loaded.entries, loaded.header.meta) == ("t", (), {"other": 1})
 
 
 def test_fields_we_do_not_know_come_back() -> None:
@@ -204,10 +221,12 @@ def test_a_file_shortened_by_hand_still_opens_with_what_it_shows() -> None:
         ("[]", "the document is not a mapping; write fields as `name: value`"),
         ("a: [", "not readable as yaml: line 2: "),
         ("sessionId: ../x", "'../x' cannot name a conversation; "),
-        ("sessionId: true", "sessionId is not text; quote it"),
+        ("sessionId: [a]", "sessionId is not text; quote it"),
         ("createdAt: soon", "'soon' is no time; write it like 2026-11-30T12:00:00Z"),
         ("workflowMode: [a]", "workflowMode is not a word, a number or true or false; quote it"),
         ("settings: 5", "settings is not a mapping; write fields as `name: value`"),
+        ("settings: false", "settings is not a mapping; "),
+        ("entries: false", "entries is not a list; "),
         ("entries: 5", "entries is not a list; write one item per line, each behind a dash"),
         ("entries: [5]", "entries[0] is not a mapping; write fields as `name: value`"),
         ("entries: [{kind: Text, role: user}]", "entries[0]: not an entry of a conversation: "),

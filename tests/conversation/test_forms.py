@@ -40,6 +40,15 @@ def test_a_form_is_answered_once() -> None:
     assert DEFAULT_CARDS.act(form, "submit", {"values": {"user": "ada", "password": "hunter2"}}) == sent
 
 
+def test_a_status_of_another_product_leaves_a_form_to_be_answered() -> None:
+    pending = LOGIN.card().changed(status="Pending")
+    assert not pending.is_done
+    assert pending.submit({"user": "ada", "password": "x"}).status == "submitted"
+    answered = LOGIN.card().changed(status="Submitted")
+    assert answered.is_done
+    assert answered.note("zh") == "[表单“Sign in”已提交]"
+
+
 def test_wrong_answers_change_nothing_and_say_what_is_wrong() -> None:
     with pytest.raises(InvalidAnswersError) as refusal:
         LOGIN.card().submit({"user": "", "remember": "yes"})

@@ -112,7 +112,7 @@ BOMB = "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n"
         ("{[1]: 2}", "yaml line 1 has a key that is not text"),
         ("{{a: 1}: 2}", "yaml line 1 has a key that is not text"),
         ("[" * 65 + "]" * 65, "yaml line 1 has more than 64 levels"),
-        ("--- 1\n--- 2", "yaml line 2 has a second document"),
+        ("--- 1\n--- 2", "yaml line 2 has a second document; keep one"),
         ("!!python/object:os.system x", "yaml line 1 has the tag tag:yaml.org,2002:python/object:os.syst…"),
         ("!!timestamp 2026-11-30", "yaml line 1 has the tag tag:yaml.org,2002:timestamp; write plain values"),
         ("!!set {a}", "yaml line 1 has the tag tag:yaml.org,2002:set; write plain values"),
@@ -131,7 +131,7 @@ def test_what_could_harm_or_mislead_is_refused(text: str, message: str) -> None:
 def test_size_is_bounded_before_anything_is_built() -> None:
     with pytest.raises(UsageError, match="yaml of 11 characters is over the limit of 10"):
         load_yaml("x" * 11, max_chars=10)
-    with pytest.raises(UsageError, match="yaml line 1 has more than 20 nodes"):
+    with pytest.raises(UsageError, match="yaml line 1 has more than 20 nodes; split it"):
         load_yaml("[" + "1," * 50 + "]", max_nodes=20)
 
 

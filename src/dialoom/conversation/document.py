@@ -4,7 +4,7 @@ Beside `entries`, what people see, `removed` holds what was truncated, newest la
 the whole log: `keep` is the length of the list the entries were taken off.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias, cast
 
 from dialoom.base.clock import Clock
@@ -12,17 +12,14 @@ from dialoom.base.errors import UsageError
 from dialoom.base.ids import new_id
 from dialoom.conversation.entries import entry_from_dict, entry_to_dict
 from dialoom.conversation.header import Header, WorkflowMode, from_rfc3339, to_rfc3339
-from dialoom.conversation.plain import Plain
 from dialoom.conversation.records import Append, Log, Record, Truncate
 from dialoom.conversation.yaml_text import load_yaml
 
 Fields: TypeAlias = dict[str, object]
 
-_HEADER_KEYS = frozenset(
-    ("sessionId", "title", "createdAt", "updatedAt", "workflowMode", "branchFrom", "settings")
-)
-_LOG_KEYS = frozenset(("entries", "removed"))
-_TEXT_KEYS = ("role", "content", "type", "payload")
+_HEADER_TEXTS = ("sessionId", "title", "createdAt", "updatedAt", "branchFrom")
+_ENTRY_TEXTS = ("role", "content", "type", "payload")
+_KNOWN_KEYS = frozenset((*_HEADER_TEXTS, "workflowMode", "settings", "entries", "removed"))
 
 
 def to_document(header: Header, records: Iterable[Record]) -> Fields:
@@ -42,7 +39,7 @@ def to_document(header: Header, records: Iterable[Record]) -> Fields:
         "workflowMode": header.workflow_mode,
         **({"branchFrom": header.branch_from} if header.branch_from else {}),
         **({"settings": header.settings} if header.settings else {}),
-        **header.meta,
+        **{key: value for key, value in header.meta.items() if key not in _KNOWN_KEYS},
         "entries": [_stored(record) for record in log.visible],
         **({"removed": removed} if removed else {}),
     }
@@ -55,7 +52,6 @@ def from_document(fields: Mapping[str, object], clock: Clock) -> tuple[Header, l
     """
     now = to_rfc3339(clock.now())
     created = _text(fields, "createdAt", default=now)
-    settings = fields.get("settings", {})
     header = Header(
         id=_text(fields, "sessionId", default="") or new_id(),
         title=_text(fields, "title", default=""),
@@ -63,8 +59,8 @@ def from_document(fields: Mapping[str, object], clock: Clock) -> tuple[Header, l
         created=from_rfc3339(created),
         updated=from_rfc3339(_text(fields, "updatedAt", default=created)),
         workflow_mode=_mode(fields.get("workflowMode")),
-        settings=_object(settings, "settings"),
-        meta={key: value for key, value in fields.items() if key not in _HEADER_KEYS | _LOG_KEYS},
+        settings=_object(_given(fields, "settings", {}), "settings"),
+        meta={key: value for key, value in fields.items() if key not in _KNOWN_KEYS},
     )
     return header, _records(fields)
 
@@ -76,12 +72,16 @@ def read_yaml(text: str) -> Fields:
     """
     document = _object(load_yaml(text), "the document")
     entries = document.get("entries")
-    if isinstance(entries, list):
-        items = cast("list[object]", entries)
-        if any(_has_untyped_text(item) for item in items):
-            as_text = cast("dict[str, list[Plain]]", load_yaml(text, scalars="text"))["entries"]
-            document["entries"] = [_retyped(*pair) for pair in zip(items, as_text, strict=True)]
-    return document
+    items = cast("list[object]", entries) if isinstance(entries, list) else []
+    untyped = any(_untyped(item, _ENTRY_TEXTS) for item in items)
+    given = [name for name in _HEADER_TEXTS if document.get(name) is not None]
+    if not untyped and not _untyped(document, given):
+        return document
+    as_text = _object(load_yaml(text, scalars="text"), "the document")
+    if untyped:
+        texts = cast("list[object]", as_text["entries"])
+        document["entries"] = [_retyped(*pair, _ENTRY_TEXTS) for pair in zip(items, texts, strict=True)]
+    return _object(_retyped(document, as_text, given), "the document")
 
 
 def entry_list(value: object, where: str) -> list[Append]:
@@ -107,9 +107,9 @@ def _appended(value: object, where: str) -> Append:
 
 def _records(fields: Mapping[str, object]) -> list[Record]:
     """Walk back from the visible list, putting back what each truncation took off it."""
-    visible = entry_list(fields.get("entries") or [], "entries")
+    visible = entry_list(_given(fields, "entries", []), "entries")
     newest_first: list[Record] = []
-    for at, item in reversed(list(enumerate(_items(fields.get("removed") or [], "removed")))):
+    for at, item in reversed(list(enumerate(_items(_given(fields, "removed", []), "removed")))):
         where = f"removed[{at}]"
         removal = _object(item, where)
         keep = removal.get("keep")
@@ -118,24 +118,24 @@ def _records(fields: Mapping[str, object]) -> list[Record]:
         newest_first += reversed(visible[keep:])
         del visible[keep:]
         newest_first.append(Truncate(len(visible)))
-        visible += entry_list(removal.get("entries") or [], f"{where}.entries")
+        visible += entry_list(_given(removal, "entries", []), f"{where}.entries")
     newest_first += reversed(visible)
     return newest_first[::-1]
 
 
-def _has_untyped_text(item: object) -> bool:
-    if not isinstance(item, dict):
-        return False
-    fields = cast("Fields", item)
-    return any(key in fields and not isinstance(fields[key], str | list | dict) for key in _TEXT_KEYS)
+def _untyped(item: object, names: Sequence[str]) -> list[str]:
+    """Return which of the fields that are texts are numbers, true, false or nothing in `item`."""
+    fields = cast("Fields", item) if isinstance(item, dict) else {}
+    return [name for name in names if not isinstance(fields.get(name, ""), str | list | dict)]
 
 
-def _retyped(item: object, as_text: Plain) -> object:
-    """Return `item` with the texts of an entry as they stand in the file."""
-    if not isinstance(as_text, dict):
+def _retyped(item: object, as_text: object, names: Sequence[str]) -> object:
+    """Return `item` with its texts as they stand in the file, as `as_text` has them."""
+    untyped = _untyped(item, names)
+    if not untyped:
         return item
-    texts: Fields = {key: as_text[key] for key in _TEXT_KEYS if key in as_text}
-    return cast("Fields", item) | texts
+    texts = cast("Fields", as_text)
+    return cast("Fields", item) | {name: texts[name] for name in untyped}
 
 
 def _items(value: object, where: str) -> list[object]:
@@ -150,14 +150,15 @@ def _object(value: object, where: str) -> Fields:
     raise UsageError(f"{where} is not a mapping; write fields as `name: value`")
 
 
+def _given(fields: Mapping[str, object], key: str, default: object) -> object:
+    value = fields.get(key)
+    return default if value is None else value
+
+
 def _text(fields: Mapping[str, object], key: str, *, default: str) -> str:
     value = fields.get(key)
-    if value is None:
-        return default
-    if isinstance(value, str):
-        return value
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)  # an id or a title of digits, written without quotes
+    if value is None or isinstance(value, str):
+        return value or default
     raise UsageError(f"{key} is not text; quote it")
 
 

@@ -6,7 +6,8 @@ aliases, no tags, no dates, no `yes` for true; keys are text.
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterable
+from contextlib import closing
 from typing import Literal, Protocol, TypeAlias, cast
 
 import yaml
@@ -107,14 +108,15 @@ def load_yaml(
     if len(text) > max_chars:
         raise UsageError(f"yaml of {len(text)} characters is over the limit of {max_chars}; shorten it")
     try:
-        return _build(_events(text), _READERS[scalars], max_nodes)
+        with closing(_events(text)) as events:
+            return _build(events, _READERS[scalars], max_nodes)
     except yaml.YAMLError as error:
         raise UsageError(f"not readable as yaml: {_first_problem(error)}") from error
     except ValueError as error:  # half a character, or an int of more digits than Python reads
         raise UsageError(f"not readable as yaml: {one_line(str(error))}") from error
 
 
-def _events(text: str) -> Iterator[yaml.Event]:
+def _events(text: str) -> Generator[yaml.Event, None, None]:
     parser = _Parser(text)
     try:
         while parser.check_event():
@@ -138,39 +140,40 @@ class _Open:
             self.value[self.key] = item
             self.key = None
         else:
-            raise _refusal(event, "a key that is not text")
+            raise _refusal(event, "a key that is not text; write plain words before the colon")
 
     def add_scalar(self, event: yaml.ScalarEvent) -> None:
         if isinstance(self.value, dict) and self.key is None:
             if event.value in self.value:
-                raise _refusal(event, f"the key {one_line(event.value, 40)!r} a second time")
+                raise _refusal(event, f"the key {one_line(event.value, 40)!r} a second time; keep one")
             self.key = event.value
         else:
             self.add(event, self.read(event))
 
 
-def _build(events: Iterator[yaml.Event], read: "_Reader", max_nodes: int) -> Plain:
+def _build(events: Iterable[yaml.Event], read: "_Reader", max_nodes: int) -> Plain:
     """Fold parser events into values. Iterative: depth costs no stack, and nothing is built past a bound."""
     root = _Open([], read)
     stack = [root]
-    documents = nodes = 0
+    nodes = 0
     for event in events:
         match event:
             case yaml.ScalarEvent():
                 stack[-1].add_scalar(event)
             case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
                 stack.append(_opened(event, stack))
-            case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
-                stack.pop()
             case yaml.AliasEvent():
                 raise _refusal(event, "an alias; write the value out")
-            case yaml.DocumentStartEvent():
-                documents += 1
+            case yaml.DocumentStartEvent() if root.value:
+                raise _refusal(event, "a second document; keep one")
+            case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
+                stack.pop()
+                continue
             case _:
                 continue
         nodes += 1
-        if nodes > max_nodes or documents > 1:
-            raise _refusal(event, "a second document" if documents > 1 else f"more than {max_nodes} nodes")
+        if nodes > max_nodes:
+            raise _refusal(event, f"more than {max_nodes} nodes; split it")
     values = cast("list[Plain]", root.value)
     return values[0] if values else None
 
@@ -178,7 +181,7 @@ def _build(events: Iterator[yaml.Event], read: "_Reader", max_nodes: int) -> Pla
 def _opened(event: yaml.CollectionStartEvent, stack: list[_Open]) -> _Open:
     """Return the new innermost collection, already in its place in the one around it."""
     if len(stack) > MAX_DEPTH:
-        raise _refusal(event, f"more than {MAX_DEPTH} levels")
+        raise _refusal(event, f"more than {MAX_DEPTH} levels; flatten it")
     if event.tag not in _COLLECTION_TAGS:
         raise _refusal(event, f"the tag {one_line(event.tag, 40)}; write plain values")
     value: list[Plain] | dict[str, Plain] = {} if isinstance(event, yaml.MappingStartEvent) else []

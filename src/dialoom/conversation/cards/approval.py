@@ -31,7 +31,7 @@ class Approval(Card):
         self, *, approved: bool, comment: str = "", edited_arguments: dict[str, object] | None = None
     ) -> "Approval":
         """Return the decided card. Raises `UsageError` when it was decided before."""
-        if self.status not in {None, "open"}:
+        if self.is_done:
             raise UsageError(f"this approval is {self.status}; it cannot be decided again")
         return self.changed(
             status="approved" if approved else "declined",

@@ -79,6 +79,11 @@ class Card(CardPart):
         return self.lang or ("zh" if _CJK.search(self.title) else "en")
 
     @property
+    def is_done(self) -> bool:
+        """Whether its status says that nothing more is to be answered."""
+        return (self.status or "").lower() in _DONE
+
+    @property
     def locked(self) -> bool:
         """Whether the card can only be looked at."""
         return False
@@ -91,9 +96,13 @@ class Card(CardPart):
         """Return the one short line a model reads in place of this card."""
         name = self.names.get(lang, self.type)
         title, details = one_line(self.title, 60), one_line(self.details(), MAX_NOTE)
-        done = _DONE.get(self.status or "")
+        done = _DONE.get((self.status or "").lower())
         if done is not None:
-            head = f"{name}“{title}”{done}" if lang == "zh" else f'{name} "{title}" {self.status}'
+            head = (
+                f"{name}“{title}”{done}"
+                if lang == "zh"
+                else f'{name} "{title}" {one_line(self.status or "", 20)}'
+            )
             return _noted(lang, head, details)
         head = f"已展示{name}" if lang == "zh" else f"shown {name}"
         if title and details:

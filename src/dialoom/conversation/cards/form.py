@@ -66,7 +66,7 @@ class Form(Card):
 
     def submit(self, values: Mapping[str, object]) -> "Form":
         """Return the answered form. Raises `InvalidAnswersError`, and `UsageError` when it was answered."""
-        if self.status not in {None, "open"}:
+        if self.is_done:
             raise UsageError(f"this form is {self.status}; it takes no answers any more")
         violations = self.check(values)
         if violations:

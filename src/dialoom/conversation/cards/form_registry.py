@@ -45,7 +45,7 @@ class FormRegistry:
 
         Once answered it stays as it was. A form nobody knows any more comes back locked.
         """
-        if card.inline or card.status not in {None, "open"}:
+        if card.inline or card.is_done:
             return card
         definition = self.find(card.form_id or "")
         if definition is None:

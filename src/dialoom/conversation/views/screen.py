@@ -78,7 +78,8 @@ class Screen:
     def _add_card(self, index: int, entry: CardEntry) -> None:
         card = self._registry.decode_entry(entry, self._forms)
         if isinstance(card, UnknownCard):
-            _log.warning("card shown as a placeholder", extra={"card_type": card.type, "reason": card.reason})
+            # the reason may quote the payload, so it stays on the screen
+            _log.warning("card shown as a placeholder", extra={"card_type": card.type[:64], "entry": index})
         place = len(self._items) if card.id is None else self._places.setdefault(card.id, len(self._items))
         if place < len(self._items):
             self._items[place] = msgspec.structs.replace(self._items[place], card=card, updated_index=index)
