@@ -590,6 +590,7 @@ PROMISES: tuple[Promise, ...] = (
         "004",
         "ChatOptions.response_schema becomes response_format with type "
         "json_schema on OpenAI-compatible endpoints",
+        "tests/llm/test_response_format.py::test_a_response_schema_becomes_a_response_format",
     ),
     Promise(
         "llm-036",

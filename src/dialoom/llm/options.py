@@ -46,6 +46,8 @@ class ChatOptions(msgspec.Struct, frozen=True, kw_only=True):
     tools: tuple[ToolSpec, ...] = ()
     tool_choice: Literal["auto", "none", "required"] | None = None
     parallel_tool_calls: bool | None = None
+    response_schema: Mapping[str, object] | None = None
+    """A JSON Schema for the answer, where the server can hold it to one; `chat_structured` checks it."""
     timeouts: Timeouts = Timeouts()
     cancel: CancelScope | None = None
     """Cancelling it ends the stream with `Cancelled` and closes the connection."""

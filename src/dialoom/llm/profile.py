@@ -8,6 +8,12 @@ import msgspec
 class WireProfile(msgspec.Struct, frozen=True, kw_only=True):
     """Quirks of a server or model; the defaults fit most servers that speak chat completions."""
 
+    api: Literal["chat", "responses"] = "chat"
+    """Which of OpenAI's two wires is spoken: `/chat/completions`, or `/responses`."""
+    structured_mode: Literal["native", "tool", "prompt"] = "native"
+    """How an answer is held to a schema: by the server, as the arguments of a tool, or by asking for it."""
+    tool_mode: Literal["native", "schema", "off"] = "native"
+    """How tools are called: by the wire, as an answer held to a schema, or not at all."""
     streaming: bool = True
     """Ask for the answer in pieces."""
     usage_in_stream: bool = True

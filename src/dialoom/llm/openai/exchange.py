@@ -1,17 +1,19 @@
 """One question to one server: sent, read as it comes, and ended in exactly one way."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Generator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
 from contextlib import AsyncExitStack, contextmanager, suppress
 from functools import partial
+from typing import Protocol
 
 from dialoom.llm.deadlines import Deadlines
 from dialoom.llm.errors import ProviderError
 from dialoom.llm.events import StreamEvent
 from dialoom.llm.failures import MAX_ERROR_BYTES, kind_of
+from dialoom.llm.messages import Message
 from dialoom.llm.openai.body import AnswerBody
 from dialoom.llm.openai.chunks import MalformedChunkError
-from dialoom.llm.openai.decoder import AnswerFailedError, ChatDecoder
+from dialoom.llm.openai.decoder import AnswerFailedError
 from dialoom.llm.openai.endpoint import Endpoint
 from dialoom.llm.switch import StopSwitch
 from dialoom.net.sse import EventTooLargeError, SseEvent
@@ -22,16 +24,60 @@ TAIL_SECONDS = 5.0
 _LAST_BYTES_SECONDS = 0.05
 
 
+class AnswerDecoder(Protocol):
+    """Makes events of what one wire says. `done`: nothing more is needed; `finished`: the answer is whole."""
+
+    done: bool
+    started: bool
+
+    @property
+    def model(self) -> str: ...
+
+    @property
+    def finished(self) -> bool: ...
+
+    def feed(self, event: SseEvent) -> list[StreamEvent]:
+        """Raises `MalformedChunkError` and `AnswerFailedError`."""
+        ...
+
+    def finish(self) -> list[StreamEvent]:
+        """Return what the end completes, `ResponseCompleted` last. Raises `AnswerFailedError`."""
+        ...
+
+    def partial(self) -> Message | None: ...
+
+
+class BodyReader(Protocol):
+    """Cuts a body into events. `whole`: it is one JSON object; `streamed`: it is known to be a stream."""
+
+    @property
+    def whole(self) -> bool: ...
+
+    @property
+    def streamed(self) -> bool: ...
+
+    def feed(self, piece: bytes) -> list[SseEvent]: ...
+
+    def finish(self) -> list[SseEvent]: ...
+
+
 class Exchange:
     """A request and the decoder of its answer."""
 
     def __init__(
-        self, endpoint: Endpoint, request: HttpRequest, decoder: ChatDecoder, *, quota_codes: frozenset[str]
+        self,
+        endpoint: Endpoint,
+        request: HttpRequest,
+        decoder: AnswerDecoder,
+        *,
+        quota_codes: frozenset[str],
+        body: Callable[[], BodyReader] = AnswerBody,
     ) -> None:
         self._endpoint = endpoint
         self._request = request
         self._decoder = decoder
         self._quota_codes = quota_codes
+        self._new_body = body
 
     async def events(
         self, transport: HttpTransport, deadlines: Deadlines, switch: StopSwitch
@@ -43,7 +89,7 @@ class Exchange:
                 response = await deadlines.wait(opening)
                 if response.status // 100 != 2:
                     raise await self._refusal(response, deadlines)
-                body, pieces = AnswerBody(), response.aiter_bytes()
+                body, pieces = self._new_body(), response.aiter_bytes()
                 while (piece := await self._next_piece(pieces, deadlines)) is not None:
                     for event in body.feed(piece):
                         for said in self._decoded(event, deadlines):
@@ -74,7 +120,7 @@ class Exchange:
             deadlines.shorten(TAIL_SECONDS)
         return decoded
 
-    def _ending(self, body: AnswerBody) -> list[StreamEvent]:
+    def _ending(self, body: BodyReader) -> list[StreamEvent]:
         decoder = self._decoder
         events: list[StreamEvent] = []
         for event in body.finish():

@@ -55,6 +55,11 @@ class OpenAIProvider:
         self._transport: HttpTransport = transport or Httpx2Transport()
         self._clock = clock
 
+    @property
+    def profile(self) -> WireProfile:
+        """How this server departs from the common wire."""
+        return self._profile
+
     def __repr__(self) -> str:
         return f"OpenAIProvider({self._endpoint!r})"
 

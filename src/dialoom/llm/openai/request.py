@@ -8,6 +8,7 @@ import msgspec
 from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line, replace_surrogates
 from dialoom.llm.messages import Message, SourcePart, TextPart, ToolCall
+from dialoom.llm.openai.response_format import response_format
 from dialoom.llm.options import ChatOptions, ToolSpec
 from dialoom.llm.pairing import paired
 from dialoom.llm.profile import WireProfile
@@ -36,6 +37,7 @@ def _asked(messages: Sequence[Message], options: ChatOptions, profile: WireProfi
         "top_p": options.top_p,
         "stop": list(options.stop) or None,
         "seed": options.seed,
+        "response_format": response_format(options.response_schema) if options.response_schema else None,
         **(_tool_fields(options) if options.tools else {}),
     }
     return {name: value for name, value in fields.items() if value is not None}
