@@ -1,1 +1,37 @@
 """The engine: nodes read and write channels in supersteps, each committed as one checkpoint."""
+
+from dialoom.graph.builder import GraphBuilder as GraphBuilder
+from dialoom.graph.checkpoint import Checkpoint as Checkpoint
+from dialoom.graph.checkpoint import CheckpointStore as CheckpointStore
+from dialoom.graph.checkpoint import replay as replay
+from dialoom.graph.context import NodeContext as NodeContext
+from dialoom.graph.errors import GraphBuildError as GraphBuildError
+from dialoom.graph.errors import GraphChangedError as GraphChangedError
+from dialoom.graph.errors import GraphProblem as GraphProblem
+from dialoom.graph.errors import Interrupted as Interrupted
+from dialoom.graph.events import Chunk as Chunk
+from dialoom.graph.events import ErrorEvent as ErrorEvent
+from dialoom.graph.events import GraphEvent as GraphEvent
+from dialoom.graph.events import NodeBegin as NodeBegin
+from dialoom.graph.events import NodeEnd as NodeEnd
+from dialoom.graph.events import RunBegin as RunBegin
+from dialoom.graph.events import RunFinished as RunFinished
+from dialoom.graph.events import StepCommitted as StepCommitted
+from dialoom.graph.graph import Graph as Graph
+from dialoom.graph.log import AppendLog as AppendLog
+from dialoom.graph.memory import MemoryCheckpointStore as MemoryCheckpointStore
+from dialoom.graph.names import END as END
+from dialoom.graph.names import START as START
+from dialoom.graph.ops import Op as Op
+from dialoom.graph.options import RunOptions as RunOptions
+from dialoom.graph.plan import Frontier as Frontier
+from dialoom.graph.reducers import Reducer as Reducer
+from dialoom.graph.reducers import Reducers as Reducers
+from dialoom.graph.result import NodeError as NodeError
+from dialoom.graph.result import NodeResult as NodeResult
+from dialoom.graph.result import RunFailedError as RunFailedError
+from dialoom.graph.result import RunResult as RunResult
+from dialoom.graph.result import StopReason as StopReason
+from dialoom.graph.state import EMPTY as EMPTY
+from dialoom.graph.state import State as State
+from dialoom.graph.stop import RunControl as RunControl

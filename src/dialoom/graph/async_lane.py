@@ -1,0 +1,167 @@
+"""A run as a task on an event loop."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from dialoom.base.clock import Clock
+from dialoom.graph.commit import Outcome
+from dialoom.graph.context import NodeContext
+from dialoom.graph.drive import drive
+from dialoom.graph.lane import Task, attempt
+from dialoom.graph.loops import post, resolve
+from dialoom.graph.publish import Publisher
+from dialoom.graph.result import RunResult
+from dialoom.graph.run import Run
+from dialoom.graph.stop import StopSignal
+from dialoom.graph.table import NodeSpec
+from dialoom.graph.threads import node_pool, store_pool
+from dialoom.graph.trouble import error_of
+
+T = TypeVar("T")
+
+
+class AsyncLane:
+    """Runs async nodes in the task that made it, blocking ones on workers, at most `limit` at once.
+
+    Hold it with `async with` around the run. A stop request cancels this task while it waits for nodes, the
+    way `asyncio.timeout` does, and is told from a cancellation by others by counting; that one is kept in
+    `cancelled`, for the owner to raise once the run is safely over.
+    """
+
+    def __init__(self, stop: StopSignal, publisher: Publisher | None, limit: int, *, clock: Clock) -> None:
+        self.cancelled: asyncio.CancelledError | None = None
+        self._stop = stop
+        self._publisher = publisher
+        self._limit = limit
+        self._clock = clock
+        self._loop = asyncio.get_running_loop()
+        self._task = _current_task()
+        self._cancels = self._task.cancelling()
+        self._in_nodes = False
+        self._asked = False
+        self._timer: asyncio.Task[None] | None = None
+        self._forget: Callable[[], None] | None = None
+
+    async def __aenter__(self) -> "AsyncLane":
+        self._forget = self._stop.scope.add_callback(lambda: post(self._loop, self._interrupt))
+        if (seconds := self._stop.remaining()) is not None:
+            self._timer = self._loop.create_task(self._expire(seconds))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._forget is not None:
+            self._forget()
+        if self._timer is not None:
+            self._timer.cancel()
+            await asyncio.wait({self._timer})
+
+    async def run_nodes(self, tasks: Sequence[Task]) -> Sequence[Outcome]:
+        outcomes: list[Outcome] = [None] * len(tasks)
+        self._in_nodes = True
+        try:
+            if len(tasks) == 1:
+                spec, context = tasks[0]
+                outcomes[0] = await self._one(spec, context)
+            else:
+                await self._many(tasks, outcomes)
+        except asyncio.CancelledError as error:
+            if self._task.cancelling() - self._asked > self._cancels:
+                self._cancelled_by_others(error)
+        finally:
+            self._in_nodes = False
+            if self._asked:
+                self._asked = False
+                self._task.uncancel()
+        return outcomes
+
+    async def in_store(self, call: Callable[[], T], *, blocking: bool) -> T:
+        if not blocking:
+            return call()
+        future, done = self._watch(store_pool().submit(call))
+        while not done.done():
+            try:
+                await asyncio.wait({done})
+            except asyncio.CancelledError as error:
+                self._cancelled_by_others(error)
+        return future.result()
+
+    async def drain(self, publisher: Publisher) -> None:
+        if publisher.mailbox is None:
+            return
+        try:
+            await publisher.mailbox.room()
+        except asyncio.CancelledError as error:
+            self._cancelled_by_others(error)
+
+    async def _many(self, tasks: Sequence[Task], outcomes: list[Outcome]) -> None:
+        quick: list[int] = []
+        waiting: list[int] = []
+        for at, (spec, _) in enumerate(tasks):
+            (waiting if spec.is_async or spec.blocking else quick).append(at)
+        turns = iter(waiting)
+        async with asyncio.TaskGroup() as group:
+            # workers that pull, not a task for each node: a wide superstep costs a twelfth of that
+            for _ in range(min(len(waiting), self._limit)):
+                group.create_task(self._work(turns, tasks, outcomes))
+            await self._work(iter(quick), tasks, outcomes)
+
+    async def _work(self, turns: Iterator[int], tasks: Sequence[Task], outcomes: list[Outcome]) -> None:
+        for at in turns:
+            if self._stop.reason() is not None:
+                return
+            outcomes[at] = await self._one(*tasks[at])
+
+    async def _one(self, spec: NodeSpec, context: NodeContext) -> Outcome:
+        if spec.blocking:
+            return await self._on_worker(spec, context)
+        try:
+            return await attempt(spec, context, self._publisher)
+        except asyncio.CancelledError as error:
+            task = _current_task()
+            if task.cancelling() > (self._cancels if task is self._task else 0):
+                raise
+            return error_of(spec.name, error, prefix="nobody cancelled the run, but the node raised ")
+
+    async def _on_worker(self, spec: NodeSpec, context: NodeContext) -> Outcome:
+        future, done = self._watch(node_pool().submit(lambda: drive(attempt(spec, context, self._publisher))))
+        try:
+            await done
+        except asyncio.CancelledError:
+            node_pool().abandon(future)
+            raise
+        return future.result()
+
+    def _watch(self, future: "Future[T]") -> tuple["Future[T]", "asyncio.Future[None]"]:
+        done: asyncio.Future[None] = self._loop.create_future()
+        future.add_done_callback(lambda _: post(self._loop, lambda: resolve(done)))
+        return future, done
+
+    async def _expire(self, seconds: float) -> None:
+        await self._clock.sleep(seconds)
+        self._stop.scope.cancel("timeout")
+
+    def _interrupt(self) -> None:
+        if self._in_nodes and not self._asked:
+            self._asked = True
+            self._task.cancel()
+
+    def _cancelled_by_others(self, error: asyncio.CancelledError) -> None:
+        self.cancelled = error
+        self._stop.scope.cancel()
+
+
+async def carry_on_loop(run: Run) -> RunResult:
+    """Execute `run` in this task. Cancelled meanwhile, it first brings the run to a safe end, then raises."""
+    async with AsyncLane(run.stop, run.publisher, run.options.max_concurrency, clock=run.clock) as lane:
+        result = await run.execute(lane)
+    if lane.cancelled is not None:
+        raise lane.cancelled
+    return result
+
+
+def _current_task() -> "asyncio.Task[Any]":
+    task = asyncio.current_task()
+    assert task is not None, "a run needs a task: await it, or use run_sync"
+    return task

@@ -1,0 +1,99 @@
+"""Describing a graph, then building it."""
+
+from collections.abc import Mapping, Sequence
+
+from dialoom.base.clock import SYSTEM_CLOCK, Clock
+from dialoom.base.events import Observer
+from dialoom.base.text import one_line
+from dialoom.graph.channels import UNSET, Channel
+from dialoom.graph.checkpoint import CheckpointStore
+from dialoom.graph.compile import compile_draft
+from dialoom.graph.draft import Draft, NodeDraft, RouteDraft
+from dialoom.graph.errors import GraphBuildError, GraphProblem
+from dialoom.graph.graph import Graph
+from dialoom.graph.lint import problems_of
+from dialoom.graph.reducers import Reducer, Reducers
+from dialoom.graph.setup import Setup
+from dialoom.graph.table import Node, Router
+
+
+class GraphBuilder:
+    """Collects channels, nodes and edges; `build` checks them all and makes a graph of them.
+
+    `state`, when given, is a TypedDict, dataclass or msgspec Struct whose fields become channels: overwritten
+    ones, or as in `Annotated[list[str], Reducers.append]`; the fields' types are checked at every write.
+    Nothing here raises before `build`, so that it can name all problems at once.
+    """
+
+    def __init__(self, name: str, state: type | None = None) -> None:
+        self._draft = Draft(name)
+        if state is not None:
+            self._add_schema(state)
+
+    def add_channel(
+        self,
+        name: str,
+        reducer: Reducer = Reducers.overwrite,
+        *,
+        type: object | None = None,  # noqa: A002 - the word every reader expects here
+        default: object = UNSET,
+    ) -> None:
+        """Add a named cell of the state.
+
+        `type` is the type of its whole value, as in `list[str]`: anything msgspec can check. `default` is
+        what a new thread holds; append and merge channels begin empty, others without a value.
+        """
+        self._draft.channels.append(Channel(name, reducer, type, default))
+
+    def add_node(self, name: str, fn: Node, *, blocking: bool | None = None, dynamic: bool = False) -> None:
+        """Add a node: a plain or async function of a `NodeContext` that returns writes, a NodeResult or None.
+
+        Nodes of one superstep commit in the order in which they are added. A plain `fn` is kept off event
+        loops, on a worker thread, unless `blocking=False` says that it never waits. `dynamic` marks a node
+        that only a goto leads to.
+        """
+        self._draft.nodes.append(NodeDraft(name, fn, blocking, dynamic))
+
+    def add_edge(self, source: str, target: str) -> None:
+        """Have `target` follow `source`; START and END are a source and a target too."""
+        self._draft.edges.append((source, target))
+
+    def add_conditional_edges(
+        self,
+        source: str,
+        route: Router,
+        targets: Mapping[str, str] | None = None,
+        *,
+        default: str | None = None,
+    ) -> None:
+        """After `source`, call `route(state)` and follow what it returns: one name, several, or END.
+
+        With `targets` the names are its keys; a name it does not have leads to `default`, or ends the run
+        with stop_reason error. `route` sees the state with the writes of the superstep and must not wait.
+        """
+        self._draft.routes.append(RouteDraft(source, route, targets, default))
+
+    def build(
+        self,
+        store: CheckpointStore | None = None,
+        observers: Sequence[Observer] = (),
+        *,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> Graph:
+        """Return the graph. Raises GraphBuildError with every problem found.
+
+        `store` keeps a checkpoint of every superstep; `observers` hear every event of every run.
+        """
+        problems = problems_of(self._draft)
+        if problems:
+            raise GraphBuildError(self._draft.name, problems)
+        return Graph(Setup(compile_draft(self._draft), store, observers, clock=clock))
+
+    def _add_schema(self, state: type) -> None:
+        from dialoom.graph.schema import channels_of
+
+        try:
+            self._draft.channels += channels_of(state)
+        except Exception as error:  # noqa: BLE001 - seam: resolving annotations runs foreign code
+            reason = one_line(f"cannot make channels of it: {error}")
+            self._draft.problems.append(GraphProblem("bad-state", f"state {state!r}", reason))

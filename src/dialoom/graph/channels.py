@@ -1,0 +1,96 @@
+"""Named cells of the state, and the check every write passes before it is committed."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal, cast
+
+import msgspec
+
+from dialoom.graph.frozen import UNCHANGING, freeze
+from dialoom.graph.log import AppendLog
+from dialoom.graph.ops import Op, apply
+from dialoom.graph.reducers import Reducer
+
+
+class Unset:
+    """The type of `UNSET`: no default was given, which None would not say."""
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+
+UNSET: Final = Unset()
+
+
+class Channel(msgspec.Struct, frozen=True):
+    """One cell. `type`, anything `msgspec.convert` takes, is that of the whole value; None is no check."""
+
+    name: str
+    reducer: Reducer
+    type: object | None = None
+    default: object = UNSET
+
+
+class WriteRefused(Exception):  # noqa: N818 - says what happened; it never leaves the engine
+    """A write does not fit. `source` is the node (or START for the input), `channel` what it wrote to."""
+
+    def __init__(self, source: str, channel: str, reason: str) -> None:
+        super().__init__(f"write to channel {channel!r} refused: {reason}")
+        self.source = source
+        self.channel = channel
+
+
+def operation(channel: Channel, values: Mapping[str, Any], written: Any) -> Op:
+    """Return `written` as the checked operation to commit. Raises what a reducer or a check raises."""
+    reducer = channel.reducer
+    if type(written) is AppendLog:
+        written = written.frozen()
+    if reducer.combine is not None:
+        if channel.name in values:
+            written = reducer.combine(values[channel.name], written)
+    elif reducer.kind != "set":
+        written = _gathered(reducer.kind, written)
+    if channel.type is not None and channel.type is not type(written):
+        written = msgspec.convert(written, channel.type)
+    return Op(channel.name, reducer.kind, written if type(written) in UNCHANGING else freeze(written))
+
+
+def apply_writes(
+    channels: Mapping[str, Channel], values: dict[str, Any], source: str, writes: Mapping[str, Any]
+) -> list[Op]:
+    """Carry out `writes` on `values` and return them as operations. Raises WriteRefused at a misfit."""
+    ops: list[Op] = []
+    for name, written in writes.items():
+        channel = channels.get(name)
+        if channel is None:
+            known = ", ".join(sorted(channels)) or "none"
+            raise WriteRefused(source, str(name), f"there is no such channel; the graph has: {known}")
+        try:
+            op = operation(channel, values, written)
+            apply(values, op)
+        except Exception as error:  # seam: reducers and types are foreign code
+            raise WriteRefused(source, name, str(error)) from error
+        ops.append(op)
+    return ops
+
+
+def _gathered(kind: Literal["extend", "update"], written: Any) -> list[Any] | dict[str, Any]:
+    if kind == "extend":
+        if isinstance(written, (list, tuple)):
+            return list(cast("Sequence[Any]", written))
+        raise TypeError(f"append takes a list of items, not {type(written).__name__}; write [item]")
+    if isinstance(written, Mapping):
+        return dict(cast("Mapping[str, Any]", written))
+    raise TypeError(f"merge takes a mapping of keys to lay over, not {type(written).__name__}")
+
+
+def initial_operation(channel: Channel) -> Op | None:
+    """Return what gives a channel its first value, None where it has none. Raises what a check raises."""
+    if channel.default is not UNSET:
+        return operation(channel, {}, channel.default)
+    match channel.reducer.kind:
+        case "extend":
+            return operation(channel, {}, [])
+        case "update":
+            return operation(channel, {}, {})
+        case "set":
+            return None

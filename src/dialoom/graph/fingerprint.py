@@ -1,0 +1,20 @@
+"""A short text that is the same for graphs of the same shape."""
+
+import msgspec
+
+from dialoom.graph.table import Exits, Table
+
+
+def fingerprint_of(table: Table) -> str:
+    """Return 16 hexadecimal digits over nodes, edges, channels and names of reducers; not over code."""
+    import hashlib  # 4 MB of memory that a graph without checkpoints need not have
+
+    shape = (
+        [(channel.name, channel.reducer.name) for channel in table.channels.values()],
+        [(name, _ways_out(exits)) for name, exits in table.exits.items()],
+    )
+    return hashlib.blake2b(msgspec.json.encode(shape), digest_size=8).hexdigest()
+
+
+def _ways_out(exits: Exits) -> object:
+    return [exits.static, [(sorted(route.ways.items()), route.default) for route in exits.routes]]

@@ -1,0 +1,156 @@
+"""A graph that can run: immutable, and safe to use from many threads and loops at once."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from dialoom.base.errors import UsageError
+from dialoom.graph.checkpoint import Checkpoint
+from dialoom.graph.draw import to_mermaid
+from dialoom.graph.options import DEFAULT_OPTIONS, RunOptions
+from dialoom.graph.position import Start
+from dialoom.graph.result import RunResult
+from dialoom.graph.run import Run
+from dialoom.graph.setup import Setup
+
+if TYPE_CHECKING:
+    from dialoom.graph.stream import RunStream, SyncRunStream
+
+DEFAULT_BUFFER = 256
+
+
+class Graph:
+    """Made by `GraphBuilder.build`. Every way to run it ends in a `RunResult`, also when the run fails.
+
+    `inputs` are writes to channels from outside. With a store and `RunOptions.thread_id` a run goes on with
+    the state its thread has.
+    """
+
+    def __init__(self, setup: Setup) -> None:
+        self._setup = setup
+
+    @property
+    def name(self) -> str:
+        return self._setup.table.name
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for graphs with the same nodes, edges, channels and reducers; checkpoints carry it."""
+        return self._setup.fingerprint
+
+    async def run(
+        self, inputs: Mapping[str, Any] | None = None, options: RunOptions = DEFAULT_OPTIONS
+    ) -> RunResult:
+        """Run from START. Cancelling the task ends the run safely before `CancelledError` is raised."""
+        from dialoom.graph.async_lane import carry_on_loop
+
+        return await carry_on_loop(Run(self._setup, Start(inputs), options))
+
+    def run_sync(
+        self, inputs: Mapping[str, Any] | None = None, options: RunOptions = DEFAULT_OPTIONS
+    ) -> RunResult:
+        """`run`, for code without an event loop: on this thread, or with async nodes on a background loop."""
+        return self._carry(Run(self._setup, Start(inputs), options))
+
+    async def resume(
+        self,
+        where: str | Checkpoint,
+        *,
+        inputs: Mapping[str, Any] | None = None,
+        options: RunOptions = DEFAULT_OPTIONS,
+    ) -> RunResult:
+        """Go on where a thread, given by its id, stands, or where one of its checkpoints stood.
+
+        `inputs` are committed first; a thread that had finished then enters at START. Raises UsageError when
+        there is no such thread and GraphChangedError when it waits for a node this graph does not have.
+        """
+        from dialoom.graph.async_lane import carry_on_loop
+
+        return await carry_on_loop(Run(self._setup, Start(inputs, where), options))
+
+    def resume_sync(
+        self,
+        where: str | Checkpoint,
+        *,
+        inputs: Mapping[str, Any] | None = None,
+        options: RunOptions = DEFAULT_OPTIONS,
+    ) -> RunResult:
+        """`resume`, for code without an event loop."""
+        return self._carry(Run(self._setup, Start(inputs, where), options))
+
+    def stream(
+        self,
+        inputs: Mapping[str, Any] | None = None,
+        options: RunOptions = DEFAULT_OPTIONS,
+        *,
+        buffer: int = DEFAULT_BUFFER,
+    ) -> "RunStream":
+        """`run`, as an async iterator over its events; at most `buffer` of them wait for the reader."""
+        return self._stream(Start(inputs), options, buffer)
+
+    def stream_sync(
+        self,
+        inputs: Mapping[str, Any] | None = None,
+        options: RunOptions = DEFAULT_OPTIONS,
+        *,
+        buffer: int = DEFAULT_BUFFER,
+    ) -> "SyncRunStream":
+        """`stream`, as a plain iterator."""
+        return self._stream_sync(Start(inputs), options, buffer)
+
+    def resume_stream(
+        self,
+        where: str | Checkpoint,
+        *,
+        inputs: Mapping[str, Any] | None = None,
+        options: RunOptions = DEFAULT_OPTIONS,
+        buffer: int = DEFAULT_BUFFER,
+    ) -> "RunStream":
+        """`resume`, as an async iterator over the events of the run."""
+        return self._stream(Start(inputs, where), options, buffer)
+
+    def resume_stream_sync(
+        self,
+        where: str | Checkpoint,
+        *,
+        inputs: Mapping[str, Any] | None = None,
+        options: RunOptions = DEFAULT_OPTIONS,
+        buffer: int = DEFAULT_BUFFER,
+    ) -> "SyncRunStream":
+        """`resume_stream`, as a plain iterator."""
+        return self._stream_sync(Start(inputs, where), options, buffer)
+
+    def history(self, thread_id: str) -> Iterator[Checkpoint]:
+        """Return the checkpoints of a thread, newest first; any of them can be resumed.
+
+        Reads the store on this thread. Raises UsageError when the graph has none.
+        """
+        if self._setup.store is None:
+            raise UsageError(f"graph {self.name!r} keeps no checkpoints; build it with build(store=...)")
+        return self._setup.store.history(thread_id)
+
+    def to_mermaid(self) -> str:
+        """Draw the graph as a Mermaid flowchart."""
+        return to_mermaid(self._setup.table)
+
+    def __repr__(self) -> str:
+        return f"<Graph {self.name!r} {len(self._setup.table.nodes)} nodes>"
+
+    def _carry(self, run: Run) -> RunResult:
+        if not self._setup.table.has_async:
+            from dialoom.graph.sync_lane import carry_here
+
+            return carry_here(run)
+        from dialoom.graph.async_lane import carry_on_loop
+        from dialoom.graph.portal import the_portal
+
+        return the_portal().run(carry_on_loop(run), run.stop.scope.cancel)
+
+    def _stream(self, start: Start, options: RunOptions, buffer: int) -> "RunStream":
+        from dialoom.graph.stream import RunStream
+
+        return RunStream(lambda mailbox: Run(self._setup, start, options, mailbox), buffer)
+
+    def _stream_sync(self, start: Start, options: RunOptions, buffer: int) -> "SyncRunStream":
+        from dialoom.graph.stream import SyncRunStream
+
+        return SyncRunStream(lambda mailbox: Run(self._setup, start, options, mailbox), buffer)

@@ -1,0 +1,90 @@
+"""Doing: one attempt at a node, and what the engine asks of whatever carries a run."""
+
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from typing import Any, Protocol, TypeVar, cast
+
+from dialoom.base.cancel import Cancelled
+from dialoom.graph.commit import Outcome
+from dialoom.graph.context import NodeContext
+from dialoom.graph.events import NodeStatus
+from dialoom.graph.publish import Publisher
+from dialoom.graph.result import NodeError, NodeResult
+from dialoom.graph.table import NodeOutput, NodeSpec
+from dialoom.graph.trouble import error_of
+
+T = TypeVar("T")
+Task = tuple[NodeSpec, NodeContext]
+
+
+class Lane(Protocol):
+    """What carries one run: the caller's thread, or a task on an event loop.
+
+    A stop request ends the wait for nodes, never the wait for a store. A lane raises no `CancelledError`
+    into the engine: cancelled from outside, it asks its run to stop, and whoever made it raises at the end.
+    """
+
+    async def run_nodes(self, tasks: Sequence[Task]) -> Sequence[Outcome]:
+        """Run all `tasks` and return their outcomes in that order; None where a stop left one unfinished."""
+        ...
+
+    async def in_store(self, call: Callable[[], T], *, blocking: bool) -> T:
+        """Return what `call` returns; with `blocking` it may wait, so it must not run on an event loop."""
+        ...
+
+    async def drain(self, publisher: Publisher) -> None:
+        """Wait until the reader of the run, if it has one, is no longer behind."""
+        ...
+
+
+async def attempt(spec: NodeSpec, context: NodeContext, publisher: Publisher | None) -> Outcome:
+    """Run a node once and make a value of whatever comes of it. Waits only where the node does."""
+    outcome: Outcome = None
+    if publisher is not None:
+        publisher.node_begin(context.step, spec.name)
+    try:
+        output = spec.fn(context)
+        if spec.is_async:
+            output = await cast("Awaitable[NodeOutput]", output)
+        outcome = _read(spec.name, output)
+    except Cancelled:
+        outcome = None
+    except Exception as error:  # noqa: BLE001 - seam: nodes are foreign code
+        outcome = error_of(spec.name, error)
+    finally:
+        if publisher is not None:
+            publisher.node_end(context.step, spec.name, _status(outcome))
+    return outcome
+
+
+def _read(node: str, output: object) -> NodeResult | NodeError:
+    if type(output) is dict:  # first, because the general check for a mapping costs ten times as much
+        return NodeResult(writes=cast("dict[str, Any]", output))
+    if output is None:
+        return _NOTHING
+    if isinstance(output, NodeResult):
+        return output if output.error is None else NodeError(node=node, message=output.error)
+    if isinstance(output, Mapping):
+        return NodeResult(writes=cast("Mapping[str, Any]", output))
+    if isinstance(output, Awaitable):
+        if isinstance(output, Coroutine):
+            output.close()  # left alone it would warn that nobody awaited it
+        return NodeError(
+            node=node, message="it is plain but returned an awaitable; declare it with async def"
+        )
+    found = type(output).__name__
+    return NodeError(
+        node=node, message=f"it returned {found}; return a mapping of writes, a NodeResult or None"
+    )
+
+
+_NOTHING = NodeResult()
+
+
+def _status(outcome: Outcome) -> NodeStatus:
+    match outcome:
+        case NodeResult():
+            return "ok"
+        case NodeError():
+            return "error"
+        case None:
+            return "cancelled"

@@ -1,0 +1,155 @@
+"""What is wrong with a graph before it ever runs. Pure: a draft in, problems out."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+import msgspec
+
+from dialoom.base.text import one_line
+from dialoom.graph.channels import Channel, initial_operation
+from dialoom.graph.compile import is_async
+from dialoom.graph.draft import Draft
+from dialoom.graph.errors import GraphProblem
+from dialoom.graph.names import END, START
+from dialoom.graph.reducers import Reducer
+
+MAX_NAME = 200
+
+
+def problems_of(draft: Draft) -> tuple[GraphProblem, ...]:
+    """Return every problem of `draft`; of its shape only once names, channels, nodes and edges are fine."""
+    local = (
+        *draft.problems,
+        *_name_problems("channel", [channel.name for channel in draft.channels]),
+        *_name_problems("node", [node.name for node in draft.nodes]),
+        *_channel_problems(draft),
+        *_node_problems(draft),
+        *_edge_problems(draft),
+        *_route_problems(draft),
+    )
+    return local or tuple(_shape_problems(draft))
+
+
+def _name_problems(kind: str, names: list[str]) -> Iterator[GraphProblem]:
+    for name, times in Counter(names).items():
+        where = f"{kind} {name!r}"
+        if times > 1:
+            yield GraphProblem(f"duplicate-{kind}", where, f"added {times} times; keep one")
+        if name in {START, END}:
+            yield GraphProblem("reserved-name", where, "START and END are there already; choose another name")
+        elif not name or one_line(name, MAX_NAME) != name:
+            yield GraphProblem(
+                "bad-name", where, f"a name is one printable line of 1 to {MAX_NAME} characters"
+            )
+
+
+def _channel_problems(draft: Draft) -> Iterator[GraphProblem]:
+    for channel in draft.channels:
+        where = f"channel {channel.name!r}"
+        if not isinstance(channel.reducer, Reducer):  # pyright: ignore[reportUnnecessaryIsInstance] - nobody checked it
+            yield GraphProblem(
+                "bad-reducer", where, f"{channel.reducer!r} is none; see Reducers, or Reducers.custom(fn)"
+            )
+        elif (reason := _type_trouble(channel)) is not None:
+            yield GraphProblem("bad-type", where, reason)
+        elif (reason := _default_trouble(channel)) is not None:
+            yield GraphProblem("bad-default", where, reason)
+
+
+def _type_trouble(channel: Channel) -> str | None:
+    if channel.type is not None:
+        try:
+            msgspec.convert(None, channel.type)
+        except msgspec.ValidationError:
+            # None does not fit, but the type itself was understood
+            return None
+        except Exception as error:  # noqa: BLE001 - seam: types are foreign code
+            return one_line(f"msgspec cannot check {channel.type!r}: {error}")
+    return None
+
+
+def _default_trouble(channel: Channel) -> str | None:
+    try:
+        initial_operation(channel)
+    except Exception as error:  # noqa: BLE001 - seam: types are foreign code
+        return one_line(str(error))
+    return None
+
+
+def _node_problems(draft: Draft) -> Iterator[GraphProblem]:
+    if not draft.nodes:
+        yield GraphProblem("no-nodes", f"graph {draft.name!r}", "nothing would run; call add_node")
+    for node in draft.nodes:
+        if not callable(node.fn):
+            yield GraphProblem("bad-node", f"node {node.name!r}", "its function cannot be called")
+
+
+def _edge_problems(draft: Draft) -> Iterator[GraphProblem]:
+    names = {node.name for node in draft.nodes}
+    for source, target in draft.edges:
+        where = f"edge {source!r} -> {target!r}"
+        yield from _source_problems(names, where, source)
+        yield from _target_problems(names, where, target)
+
+
+def _route_problems(draft: Draft) -> Iterator[GraphProblem]:
+    names = {node.name for node in draft.nodes}
+    for route in draft.routes:
+        where = f"conditional edges of {route.source!r}"
+        yield from _source_problems(names, where, route.source)
+        if not callable(route.decide):
+            yield GraphProblem("bad-route", where, "the route cannot be called")
+        elif is_async(route.decide):
+            yield GraphProblem(
+                "bad-route", where, "the route is async; let a node wait and write what the route needs"
+            )
+        targets = () if route.targets is None else route.targets.values()
+        for target in (*targets, *(() if route.default is None else (route.default,))):
+            yield from _target_problems(names, where, target)
+
+
+def _source_problems(names: set[str], where: str, source: str) -> Iterator[GraphProblem]:
+    if source == END:
+        yield GraphProblem("edge-from-end", where, "nothing follows END")
+    elif source != START and source not in names:
+        yield GraphProblem("unknown-node", where, f"there is no node {source!r}")
+
+
+def _target_problems(names: set[str], where: str, target: str) -> Iterator[GraphProblem]:
+    if target == START:
+        yield GraphProblem("edge-to-start", where, "nothing leads back to START; name the node to repeat")
+    elif target != END and target not in names:
+        yield GraphProblem("unknown-node", where, f"there is no node {target!r}")
+
+
+def _shape_problems(draft: Draft) -> Iterator[GraphProblem]:
+    sources = {source for source, _ in draft.edges} | {route.source for route in draft.routes}
+    if START not in sources:
+        yield GraphProblem(
+            "no-start", f"graph {draft.name!r}", "no edge leaves START; say where a run begins"
+        )
+        return
+    reached = _reached(draft)
+    for node in draft.nodes:
+        if node.name not in reached:
+            reason = "no path leads to it from START; add an edge, or dynamic=True when only a goto does"
+            yield GraphProblem("unreachable", f"node {node.name!r}", reason)
+
+
+def _reached(draft: Draft) -> set[str]:
+    everything = [node.name for node in draft.nodes]
+    onward: dict[str, list[str]] = {}
+    for source, target in draft.edges:
+        onward.setdefault(source, []).append(target)
+    for route in draft.routes:
+        # a route without targets may answer with any node
+        targets = everything if route.targets is None else route.targets.values()
+        onward.setdefault(route.source, []).extend(targets)
+        onward[route.source] += [] if route.default is None else [route.default]
+    reached = {START, *(node.name for node in draft.nodes if node.dynamic)}
+    open_ends = list(reached)
+    while open_ends:
+        fresh = set(onward.get(open_ends.pop(), ())) - reached
+        reached |= fresh
+        open_ends += fresh
+    return reached

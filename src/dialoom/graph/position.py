@@ -1,0 +1,99 @@
+"""Where a run starts: at the entry of the graph or where a checkpoint left off."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from dialoom.base.errors import UsageError
+from dialoom.graph.checkpoint import Checkpoint
+from dialoom.graph.errors import GraphChangedError
+from dialoom.graph.frozen import FrozenList
+from dialoom.graph.lane import Lane
+from dialoom.graph.log import AppendLog
+from dialoom.graph.names import START
+from dialoom.graph.plan import Frontier
+from dialoom.graph.setup import Setup
+from dialoom.graph.state import EMPTY, State, settled_value
+from dialoom.graph.table import Table
+
+AT_ENTRY = Frontier(unrouted=(START,))
+
+
+class Start(msgspec.Struct, frozen=True):
+    """What a run is asked to do: bring `inputs` in, at the entry or `where` a thread or checkpoint stands."""
+
+    inputs: Mapping[str, Any] | None
+    where: str | Checkpoint | None = None
+
+
+class Position(msgspec.Struct, frozen=True):
+    """Where a thread stands, its newest version (0 when it is new), and the checkpoint to follow."""
+
+    state: State = EMPTY
+    frontier: Frontier = AT_ENTRY
+    version: int = 0
+    checkpoint_id: str | None = None
+
+    def moved(self, state: State, frontier: Frontier) -> "Position":
+        return Position(state, frontier, self.version, self.checkpoint_id)
+
+
+async def find(setup: Setup, lane: Lane, start: Start, thread_id: str | None) -> Position:
+    """Return where the run begins.
+
+    Raises UsageError when there is nothing to resume, GraphChangedError when it does not fit this graph.
+    """
+    head = await _head(setup, lane, start, thread_id)
+    if start.where is None:
+        if head is None:
+            return Position()
+        return Position(_adopted(setup.table, head.state), AT_ENTRY, head.version, head.id)
+    checkpoint = start.where if isinstance(start.where, Checkpoint) else head
+    if checkpoint is None:
+        raise UsageError(f"there is no thread {start.where!r} to resume; begin it with run")
+    _check_nodes(setup, checkpoint)
+    frontier = checkpoint.frontier
+    if start.inputs is not None and frontier == Frontier():
+        frontier = AT_ENTRY
+    version = checkpoint.version if head is None else head.version
+    return Position(_adopted(setup.table, checkpoint.state), frontier, version, checkpoint.id)
+
+
+def thread_of(start: Start, thread_id: str | None) -> str | None:
+    """Return the thread a run belongs to, None for a new one. Raises UsageError when two are named."""
+    named = start.where.thread_id if isinstance(start.where, Checkpoint) else start.where
+    if named is not None and thread_id is not None and named != thread_id:
+        raise UsageError(f"asked to resume thread {named!r} as thread {thread_id!r}; name one of them")
+    return thread_id if named is None else named
+
+
+async def _head(setup: Setup, lane: Lane, start: Start, thread_id: str | None) -> Checkpoint | None:
+    store = setup.store
+    if store is None:
+        if isinstance(start.where, str):
+            raise UsageError(
+                f"graph {setup.table.name!r} keeps no checkpoints; build it with build(store=...)"
+            )
+        return None
+    if thread_id is None:
+        return None
+    return await lane.in_store(lambda: store.load(thread_id), blocking=store.blocking)
+
+
+def _check_nodes(setup: Setup, checkpoint: Checkpoint) -> None:
+    frontier = checkpoint.frontier
+    for name in (*frontier.ready, *frontier.deferred, *frontier.unrouted):
+        if name != START and name not in setup.table.nodes:
+            raise GraphChangedError(name, made_by=checkpoint.fingerprint, resumed_by=setup.fingerprint)
+
+
+def _adopted(table: Table, state: State) -> State:
+    """Return `state` as this graph has it: without channels it no longer has, with logs of this run's own."""
+    values: dict[str, Any] = {}
+    for name, channel in table.channels.items():
+        if name in state:
+            value = settled_value(state[name])
+            is_log = channel.reducer.kind == "extend" and isinstance(value, FrozenList)
+            values[name] = AppendLog.of(value) if is_log else value
+    return State(values)

@@ -1,0 +1,136 @@
+"""Telling listeners: one at a time, numbered without gaps, nothing after the last word."""
+
+from collections.abc import Sequence
+from threading import RLock
+from typing import TYPE_CHECKING, TypedDict
+
+from dialoom.base.clock import Clock
+from dialoom.base.events import Observer, notify
+from dialoom.graph.events import (
+    Chunk,
+    ErrorEvent,
+    GraphEvent,
+    NodeBegin,
+    NodeEnd,
+    NodeStatus,
+    RunBegin,
+    RunFinished,
+    StepCommitted,
+)
+from dialoom.graph.result import NodeError, RunResult
+
+if TYPE_CHECKING:
+    from dialoom.graph.mailbox import Mailbox
+
+
+class Origin(TypedDict):
+    """What every event of one run has in common."""
+
+    run_id: str
+    thread_id: str
+    ns: tuple[str, ...]
+
+
+class Publisher:
+    """The events of one run, on their way to its observers and its reader. Safe to call from any thread.
+
+    An observer is called on the thread on which the event happened, never by two threads at once.
+    """
+
+    def __init__(
+        self, origin: Origin, observers: Sequence[Observer], mailbox: "Mailbox | None", *, clock: Clock
+    ) -> None:
+        self.mailbox = mailbox
+        self._origin = origin
+        self._observers = observers
+        self._clock = clock
+        self._lock = RLock()  # reentrant: an observer that emits must not lock itself out
+        self._seq = 0
+        self._begun: dict[str, float] = {}
+        self._over = False
+
+    def run_begin(self, graph: str) -> None:
+        with self._lock:
+            self._send(RunBegin(**self._origin, seq=self._next(), graph=graph))
+
+    def node_begin(self, step: int, node: str) -> None:
+        with self._lock:
+            if self._over:
+                return
+            self._begun[node] = self._clock.monotonic()
+            self._send(NodeBegin(**self._origin, seq=self._next(), step=step, node=node))
+
+    def chunk(self, step: int, node: str, value: object) -> None:
+        with self._lock:
+            if self._over:
+                return
+            self._send(Chunk(**self._origin, seq=self._next(), step=step, node=node, value=value))
+
+    def node_end(self, step: int, node: str, status: NodeStatus) -> None:
+        """Tell how a node ended; only the first time, so a late word of an abandoned node is not heard."""
+        with self._lock:
+            begun = self._begun.pop(node, None)
+            if begun is None:
+                return
+            elapsed = self._clock.monotonic() - begun
+            self._send(
+                NodeEnd(
+                    **self._origin, seq=self._next(), step=step, node=node, status=status, elapsed=elapsed
+                )
+            )
+
+    def close_nodes(self, step: int) -> None:
+        """End the nodes that were left behind when their superstep was stopped."""
+        with self._lock:
+            for node in list(self._begun):
+                self.node_end(step, node, "cancelled")
+
+    def step_committed(
+        self, step: int, nodes: tuple[str, ...], channels: tuple[str, ...], checkpoint_id: str | None
+    ) -> None:
+        with self._lock:
+            self._send(
+                StepCommitted(
+                    **self._origin,
+                    seq=self._next(),
+                    step=step,
+                    nodes=nodes,
+                    channels=channels,
+                    checkpoint_id=checkpoint_id,
+                )
+            )
+
+    def failed(self, step: int, errors: Sequence[NodeError]) -> None:
+        with self._lock:
+            for error in errors:
+                self._send(
+                    ErrorEvent(
+                        **self._origin,
+                        seq=self._next(),
+                        step=step,
+                        node=error.node,
+                        message=error.message,
+                    )
+                )
+
+    def run_finished(self, result: RunResult) -> None:
+        with self._lock:
+            self._send(
+                RunFinished(
+                    **self._origin,
+                    seq=self._next(),
+                    steps=result.steps,
+                    stop_reason=result.stop_reason,
+                    checkpoint_id=result.checkpoint_id,
+                )
+            )
+            self._over = True
+
+    def _next(self) -> int:
+        self._seq += 1
+        return self._seq
+
+    def _send(self, event: GraphEvent) -> None:
+        notify(self._observers, event)
+        if self.mailbox is not None:
+            self.mailbox.put(event)

@@ -1,0 +1,91 @@
+"""What a node gives back, and what a run gives back."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal
+
+import msgspec
+
+from dialoom.base.errors import DialoomError
+from dialoom.graph.state import State
+
+StopReason = Literal[
+    "finished", "max_steps", "halted", "error", "cancelled", "timeout", "interrupted", "conflict"
+]
+NO_WRITES: Mapping[str, Any] = State()
+
+
+class NodeResult(msgspec.Struct, frozen=True, kw_only=True):
+    """A node's answer, when a plain mapping of writes does not say enough. Make one with `ok` or `fail`."""
+
+    writes: Mapping[str, Any] = NO_WRITES
+    goto: tuple[str, ...] | None = None
+    halt: bool = False
+    error: str | None = None
+
+    @classmethod
+    def ok(
+        cls,
+        writes: Mapping[str, Any] | None = None,
+        *,
+        goto: str | Sequence[str] | None = None,
+        halt: bool = False,
+    ) -> "NodeResult":
+        """Commit `writes`, then follow the node's edges, or `goto` instead; `halt` ends the run there."""
+        names = (goto,) if isinstance(goto, str) else goto
+        return cls(
+            writes=NO_WRITES if writes is None else writes,
+            goto=None if names is None else tuple(names),
+            halt=halt,
+        )
+
+    @classmethod
+    def fail(cls, message: str) -> "NodeResult":
+        """End the run with stop_reason error. Nothing of this node is committed; what its siblings did is."""
+        return cls(error=message)
+
+
+class NodeError(msgspec.Struct, frozen=True, kw_only=True):
+    """What went wrong and where. `node` is START for a refused input, "" when it was the engine's own work.
+
+    `traceback` is the node's, as text, "" where there is none.
+    """
+
+    node: str
+    message: str
+    attempts: int = 1
+    traceback: str = ""
+
+
+class RunResult(msgspec.Struct, frozen=True, kw_only=True):
+    """How a run ended and what it left. `steps` counts the supersteps it committed.
+
+    `checkpoint_id` is the newest checkpoint, None without a store.
+    """
+
+    state: State
+    stop_reason: StopReason
+    steps: int
+    run_id: str
+    thread_id: str
+    checkpoint_id: str | None = None
+    errors: tuple[NodeError, ...] = ()
+    interrupts: tuple[object, ...] = ()
+
+    def raise_for_error(self) -> "RunResult":
+        """Return self, or raise RunFailedError when the run ended with error or conflict."""
+        if self.stop_reason not in {"error", "conflict"}:
+            return self
+        first, *others = self.errors
+        where = f"node {first.node!r}: " if first.node else ""
+        more = f" (and {len(others)} more in result.errors)" if others else ""
+        raise RunFailedError(f"{where}{first.message}{more}", self)
+
+
+class RunFailedError(DialoomError):
+    """A run ended with stop_reason error or conflict, and its caller asked for an exception."""
+
+    code: ClassVar[str] = "run_failed"
+
+    def __init__(self, message: str, result: RunResult) -> None:
+        super().__init__(message)
+        self.result = result

@@ -1,0 +1,195 @@
+"""One run: supersteps until there is a reason to stop. The engine's only loop, for sync and async alike."""
+
+from typing import TYPE_CHECKING
+
+from dialoom.base.errors import ConflictError, UsageError
+from dialoom.base.ids import new_id
+from dialoom.graph.checkpoint import Checkpoint
+from dialoom.graph.commit import Step, accept_input, conclude
+from dialoom.graph.context import NodeContext
+from dialoom.graph.errors import GraphChangedError
+from dialoom.graph.lane import Lane
+from dialoom.graph.options import RunOptions
+from dialoom.graph.position import Position, Start, find, thread_of
+from dialoom.graph.publish import Origin, Publisher
+from dialoom.graph.result import NodeError, RunResult, StopReason
+from dialoom.graph.setup import Setup
+from dialoom.graph.state import settled
+from dialoom.graph.stop import StopSignal
+from dialoom.graph.trouble import error_of
+
+if TYPE_CHECKING:
+    from dialoom.graph.mailbox import Mailbox
+
+
+class Run:
+    """One execution of a graph: decides purely, does through a lane, commits to the store, then tells."""
+
+    def __init__(
+        self, setup: Setup, start: Start, options: RunOptions, mailbox: "Mailbox | None" = None
+    ) -> None:
+        thread_id = thread_of(start, options.thread_id)
+        self.run_id = new_id()
+        self.thread_id = self.run_id if thread_id is None else thread_id
+        self.options = options
+        self.clock = setup.clock
+        self.stop = StopSignal(options.control, options.timeout, setup.clock)
+        self.publisher: Publisher | None = None
+        if mailbox is not None or setup.observers:
+            origin = Origin(run_id=self.run_id, thread_id=self.thread_id, ns=())
+            self.publisher = Publisher(origin, setup.observers, mailbox, clock=setup.clock)
+        self._setup = setup
+        self._start = start
+        self._known_thread = thread_id
+        self._position = Position()
+        self._steps = 0
+        self._errors: tuple[NodeError, ...] = ()
+
+    async def execute(self, lane: Lane) -> RunResult:
+        """Run to the end, whatever it is. Raises UsageError and GraphChangedError before anything happened.
+
+        RunFailedError comes on top for those who asked for it.
+        """
+        trouble = await self._find(lane)
+        if self.publisher is not None:
+            self.publisher.run_begin(self._setup.table.name)
+        try:
+            if trouble is not None:
+                reason = self._fail(0, (trouble,))
+            else:
+                reason = await self._enter(lane) or await self._supersteps(lane)
+        except BaseException:
+            # Ctrl-C in a node, say: what is committed is committed, and listeners hear that it is over
+            self._finish("cancelled")
+            raise
+        result = self._finish(reason)
+        return result.raise_for_error() if self.options.raise_on_error else result
+
+    @property
+    def deps(self) -> object:
+        return self.options.deps
+
+    def stop_requested(self) -> bool:
+        return self.stop.reason() is not None
+
+    def raise_if_stopped(self) -> None:
+        self.stop.raise_if_requested()
+
+    def emit(self, node: str, step: int, value: object) -> None:
+        if self.publisher is not None:
+            if self.publisher.mailbox is not None:
+                self.publisher.mailbox.wait_for_room()
+            self.publisher.chunk(step, node, value)
+
+    async def aemit(self, node: str, step: int, value: object) -> None:
+        if self.publisher is not None:
+            if self.publisher.mailbox is not None:
+                await self.publisher.mailbox.room()
+            self.publisher.chunk(step, node, value)
+
+    async def _find(self, lane: Lane) -> NodeError | None:
+        """Take the starting position; returns what kept the store from giving it."""
+        try:
+            self._position = await find(self._setup, lane, self._start, self._known_thread)
+        except (UsageError, GraphChangedError):
+            self.stop.scope.close()
+            raise
+        except Exception as error:  # noqa: BLE001 - seam: stores are foreign code
+            return error_of("", error, prefix="could not read the thread: ")
+        return None
+
+    async def _enter(self, lane: Lane) -> StopReason | None:
+        """Bring the input in as checkpoint 0; a thread resumed with nothing new to say needs none."""
+        position, start = self._position, self._start
+        step = accept_input(self._setup.table, position.state, position.frontier, start.inputs or {})
+        failure = self._fail(0, step.errors) if step.errors else None
+        if not step.finished:
+            return failure
+        if start.where is not None and start.inputs is None and not step.ops:
+            self._position = position.moved(step.state, step.frontier)
+            return failure
+        return await self._commit(lane, step, 0) or failure
+
+    async def _supersteps(self, lane: Lane) -> StopReason:
+        table, publisher = self._setup.table, self.publisher
+        while (reason := self._why_stop()) is None:
+            position, number = self._position, self._steps + 1
+            tasks = [
+                (table.nodes[name], NodeContext(self, name, position.state, number))
+                for name in position.frontier.ready
+            ]
+            outcomes = await lane.run_nodes(tasks)
+            step = conclude(table, position.state, position.frontier, outcomes)
+            if publisher is not None:
+                publisher.close_nodes(number)
+            if step.errors or step.halt:
+                reason = self._fail(number, step.errors) if step.errors else "halted"
+            if step.finished and (failed := await self._commit(lane, step, number)) is not None:
+                return failed
+            if publisher is not None:
+                await lane.drain(publisher)
+            if reason is not None:
+                return reason
+        return reason
+
+    def _why_stop(self) -> StopReason | None:
+        if not self._position.frontier.ready:
+            return "finished"
+        return self.stop.reason() or ("max_steps" if self._steps >= self.options.max_steps else None)
+
+    async def _commit(self, lane: Lane, step: Step, number: int) -> StopReason | None:
+        """Make `step` durable, then real, then known; returns what kept it from that."""
+        store, position = self._setup.store, self._position
+        if store is None:
+            self._position = position.moved(step.state, step.frontier)
+        else:
+            checkpoint = self._checkpoint(step, number)
+            try:
+                await lane.in_store(lambda: store.save(checkpoint), blocking=store.blocking)
+            except Exception as error:  # noqa: BLE001 - seam: stores are foreign code
+                failure = self._fail(number, (error_of("", error, prefix="could not save the checkpoint: "),))
+                return "conflict" if isinstance(error, ConflictError) else failure
+            self._position = Position(step.state, step.frontier, checkpoint.version, checkpoint.id)
+        self._steps = number
+        if self.publisher is not None and number:
+            changed = tuple(dict.fromkeys(op.channel for op in step.ops))
+            self.publisher.step_committed(number, step.finished, changed, self._position.checkpoint_id)
+        return None
+
+    def _checkpoint(self, step: Step, number: int) -> Checkpoint:
+        position = self._position
+        return Checkpoint(
+            id=f"{self.run_id}:{number}",
+            thread_id=self.thread_id,
+            version=position.version + 1,
+            parent_id=position.checkpoint_id,
+            run_id=self.run_id,
+            step=number,
+            created=self.clock.now(),
+            fingerprint=self._setup.fingerprint,
+            frontier=step.frontier,
+            ops=step.ops,
+            state=step.state,
+        )
+
+    def _fail(self, number: int, errors: tuple[NodeError, ...]) -> StopReason:
+        self._errors += errors
+        if self.publisher is not None:
+            self.publisher.failed(number, errors)
+        # what fails while a run is being stopped fails because of that more often than not
+        return self.stop.reason() or "error"
+
+    def _finish(self, reason: StopReason) -> RunResult:
+        result = RunResult(
+            state=settled(self._position.state),
+            stop_reason=reason,
+            steps=self._steps,
+            run_id=self.run_id,
+            thread_id=self.thread_id,
+            checkpoint_id=self._position.checkpoint_id,
+            errors=self._errors,
+        )
+        if self.publisher is not None:
+            self.publisher.run_finished(result)
+        self.stop.scope.close()
+        return result

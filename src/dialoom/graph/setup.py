@@ -1,0 +1,26 @@
+"""What all runs of one graph share."""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from dialoom.base.clock import Clock
+from dialoom.base.events import Observer
+from dialoom.graph.checkpoint import CheckpointStore
+from dialoom.graph.fingerprint import fingerprint_of
+from dialoom.graph.table import Table
+
+
+class Setup:
+    """A table, where its checkpoints go, who listens, and what time it is."""
+
+    def __init__(
+        self, table: Table, store: CheckpointStore | None, observers: Sequence[Observer], *, clock: Clock
+    ) -> None:
+        self.table = table
+        self.store = store
+        self.observers = tuple(observers)
+        self.clock = clock
+
+    @cached_property
+    def fingerprint(self) -> str:
+        return fingerprint_of(self.table)
