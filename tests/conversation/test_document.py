@@ -207,7 +207,13 @@ def test_what_was_removed_is_in_the_file_once() -> None:
             ],
         }
     ]
-    assert Conversation.from_dict(conversation.to_dict()).append(said("c"), key="kc") is None
+    for loaded in (
+        Conversation.from_dict(conversation.to_dict()),
+        Conversation.from_json(conversation.to_json()),
+        Conversation.from_yaml(conversation.to_yaml()),
+    ):
+        assert everything(loaded) == everything(conversation)
+        assert loaded.append(said("c"), key="kc") is None
 
 
 def test_a_file_shortened_by_hand_still_opens_with_what_it_shows() -> None:

@@ -184,6 +184,8 @@ def test_a_schema_is_what_a_page_needs() -> None:
         field(id="cell", label="Cell", help="in metres", type="number", min=1, required=True),
         field(id="day", type="date", min="2026-01-01"),
         field(id="key", type="secret"),
+        field(id="method", type="select", options=("idw", "rbf")),
+        field(id="tags", type="multiselect", options=("a", "b"), required=True, max=2),
         field(id="power", type="integer", required=True, visible_if={"cell": 25}),
     ]
     assert form_schema(fields) == {
@@ -198,9 +200,17 @@ def test_a_schema_is_what_a_page_needs() -> None:
                 "formatMinimum": "2026-01-01",
             },
             "key": {"type": "string", "writeOnly": True},
+            "method": {"enum": ["idw", "rbf"]},
+            "tags": {
+                "type": "array",
+                "items": {"enum": ["a", "b"]},
+                "uniqueItems": True,
+                "minItems": 1,
+                "maxItems": 2,
+            },
             "power": {"type": "integer"},
         },
-        "required": ["cell"],
+        "required": ["cell", "tags"],
         "additionalProperties": False,
         "allOf": [
             {

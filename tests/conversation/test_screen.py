@@ -129,6 +129,7 @@ def test_a_card_nobody_can_read_is_a_placeholder_and_one_line_in_the_log(
     )
     assert [record.getMessage() for record in caplog.records] == ["card shown as a placeholder"] * 2
     assert "secret words" not in caplog.text
+    assert all(item.card.locked for item in shown[1:])
     assert [DEFAULT_CARDS.encode(item.card) for item in shown[1:]] == [broken, strange]
 
 

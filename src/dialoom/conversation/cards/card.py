@@ -98,11 +98,7 @@ class Card(CardPart):
         title, details = one_line(self.title, 60), one_line(self.details(), MAX_NOTE)
         done = _DONE.get((self.status or "").lower())
         if done is not None:
-            head = (
-                f"{name}“{title}”{done}"
-                if lang == "zh"
-                else f'{name} "{title}" {one_line(self.status or "", 20)}'
-            )
+            head = f"{name}“{title}”{done}" if lang == "zh" else f'{name} "{title}" {self.status}'
             return _noted(lang, head, details)
         head = f"已展示{name}" if lang == "zh" else f"shown {name}"
         if title and details:
