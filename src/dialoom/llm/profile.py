@@ -1,6 +1,6 @@
 """How one server departs from the common wire. Flags, so that a quirk never becomes a subclass."""
 
-from typing import Literal
+from typing import Literal, Protocol, runtime_checkable
 
 import msgspec
 
@@ -24,6 +24,8 @@ class WireProfile(msgspec.Struct, frozen=True, kw_only=True):
     """Where a delta may hold reasoning; the first that is not empty counts, the others repeat it."""
     replay_reasoning: Literal["never", "tool_calls", "always"] = "never"
     """Whether earlier reasoning goes back to the model: never, in messages that call tools, or always."""
+    default_max_tokens: int = 8192
+    """Sent where a request names no limit and the wire must have one."""
     think_tags: tuple[str, str] | None = None
     """Tags around reasoning inside the text, like `("<think>", "</think>")`; None leaves such text alone."""
     quota_codes: frozenset[str] = frozenset(("insufficient_quota", "billing_hard_limit_reached"))
@@ -37,3 +39,16 @@ OPENAI_PROFILE = WireProfile(max_tokens_field="max_completion_tokens")
 def profile_for(host: str) -> WireProfile:
     """Return the profile of a known host, else the common one."""
     return OPENAI_PROFILE if host == "api.openai.com" else DEFAULT_PROFILE
+
+
+@runtime_checkable
+class Profiled(Protocol):
+    """A provider that knows how its server speaks."""
+
+    @property
+    def profile(self) -> WireProfile: ...
+
+
+def profile_of(provider: object) -> WireProfile | None:
+    """Return what a provider says of its server, None when it says nothing."""
+    return provider.profile if isinstance(provider, Profiled) else None

@@ -23,3 +23,9 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
         """
         told = {name: value for name, value in msgspec.structs.asdict(newer).items() if value is not None}
         return msgspec.structs.replace(self, **told)
+
+    def plus(self, other: "Usage") -> "Usage":
+        """Return the sum of two answers' counts; what neither reported stays None."""
+        pairs = zip(msgspec.structs.astuple(self), msgspec.structs.astuple(other), strict=True)
+        sums = [mine if theirs is None else (mine or 0) + theirs for mine, theirs in pairs]
+        return Usage(**dict(zip(self.__struct_fields__, sums, strict=True)))
