@@ -1,6 +1,5 @@
 """The whole suite with its coverage floors. The test runner's own summary line is the last thing printed."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -22,7 +21,6 @@ def run_module(*command: str) -> subprocess.CompletedProcess[str]:
 
 def run_suite(arguments: list[str]) -> tuple[int, str]:
     """Run pytest under coverage, printing as it goes; return its exit code and its summary line."""
-    environment = os.environ | {"COVERAGE_PROCESS_START": str(ROOT / "pyproject.toml")}
     command = [
         sys.executable,
         "-m",
@@ -37,7 +35,7 @@ def run_suite(arguments: list[str]) -> tuple[int, str]:
         *arguments,
     ]
     last = ""
-    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as suite:
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as suite:
         assert suite.stdout is not None
         for line in suite.stdout:
             if last:

@@ -1,0 +1,160 @@
+"""One question, answered while it is shown: from documents through the query graph, or by the model alone."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import msgspec
+
+from dialoom.base.cancel import Cancelled
+from dialoom.base.ids import new_id
+from dialoom.cli.exits import ExitCode, exit_code_named
+from dialoom.cli.flags import KnowledgeFlags
+from dialoom.cli.knowledge import only_below
+from dialoom.cli.model import OpenModel
+from dialoom.graph import Chunk, Graph, RunControl, RunOptions, RunResult, StopReason
+from dialoom.llm import (
+    Message,
+    ProviderError,
+    RefusalDelta,
+    TextDelta,
+    Usage,
+    assistant,
+    user,
+)
+from dialoom.rag import AnswerCut, AnswerDelta, ContextSource, HashEmbedder, RagConfig, build_rag_query_graph
+from dialoom.stores import SqliteVectorStore
+
+MAX_HISTORY = 40
+Show = Callable[[str], None]
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What was said and how it ended. `history` is the conversation with this turn in it."""
+
+    text: str
+    stop_reason: StopReason
+    run_id: str
+    sources: tuple[ContextSource, ...] = ()
+    cited_indexes: tuple[int, ...] = ()
+    usage: Usage = Usage()
+    history: tuple[Message, ...] = ()
+    error: str = ""
+    exit_code: ExitCode = ExitCode.OK
+
+    def cited_sources(self) -> list[ContextSource]:
+        return [self.sources[index - 1] for index in self.cited_indexes]
+
+
+class Answerer(Protocol):
+    """Answers questions, each with the conversation so far."""
+
+    async def answer(
+        self, question: str, history: Sequence[Message], *, control: RunControl, show: Show
+    ) -> Answer:
+        """Answer, calling `show` with each piece. Cancelling `control` ends it with what was said so far."""
+        ...
+
+
+class FromDocuments:
+    """Answers from an index, with citations."""
+
+    def __init__(self, store: SqliteVectorStore, opened: OpenModel, flags: KnowledgeFlags) -> None:
+        config = RagConfig(
+            chat=opened.options,
+            k=flags.top_k,
+            max_history=MAX_HISTORY,
+            where=only_below(flags.docs, store),
+        )
+        self._graph: Graph = build_rag_query_graph(store, HashEmbedder(), opened.provider, config).build()
+
+    async def answer(
+        self, question: str, history: Sequence[Message], *, control: RunControl, show: Show
+    ) -> Answer:
+        cut = AnswerCut(code="")
+        inputs = {"query": question, "rag_history": list(history)}
+        async with self._graph.stream(inputs, RunOptions(control=control)) as stream:
+            async for event in stream:
+                match event:
+                    case Chunk(value=AnswerDelta(text=text)):
+                        show(text)
+                    case Chunk(value=AnswerCut() as value):
+                        cut = value
+                    case _:
+                        pass
+            return _from_run(stream.result, cut, question, history)
+
+
+class FromModel:
+    """Answers from what the model knows; no documents, no citations."""
+
+    def __init__(self, opened: OpenModel) -> None:
+        self._opened = opened
+
+    async def answer(
+        self, question: str, history: Sequence[Message], *, control: RunControl, show: Show
+    ) -> Answer:
+        options = msgspec.structs.replace(self._opened.options, cancel=control)
+        said: list[str] = []
+        reason: StopReason = "finished"
+        error: ProviderError | None = None
+        usage = Usage()
+        try:
+            messages = [*history[-MAX_HISTORY:], user(question)]
+            async with self._opened.provider.stream(messages, options) as stream:
+                async for event in stream:
+                    if isinstance(event, TextDelta | RefusalDelta):
+                        said.append(event.text)
+                        show(event.text)
+                usage = stream.response.usage
+        except Cancelled as stopped:
+            reason = stopped.reason
+        except ProviderError as failed:
+            reason, error = "error", failed
+        return Answer(
+            text="".join(said),
+            stop_reason=reason,
+            run_id=new_id(),
+            usage=usage,
+            history=_with_turn(history, question, "".join(said)),
+            error=str(error or ""),
+            exit_code=_exit_code(error.code if error else "", reason),
+        )
+
+
+def _with_turn(history: Sequence[Message], question: str, said: str) -> tuple[Message, ...]:
+    """Return `history` and this turn; one in which nothing was said leaves no half a turn behind."""
+    return (*history, user(question), assistant(said)) if said else tuple(history)
+
+
+def _from_run(result: RunResult, cut: AnswerCut, question: str, history: Sequence[Message]) -> Answer:
+    state = result.state
+    if result.stop_reason == "finished":
+        return Answer(
+            text=state["answer"],
+            stop_reason="finished",
+            run_id=result.run_id,
+            sources=tuple(state["context_sources"]),
+            cited_indexes=tuple(state["answer_cited_indexes"]),
+            usage=state["usage"],
+            history=tuple(state["rag_history"]),
+        )
+    message = cut.message or next((error.message for error in result.errors), "")
+    return Answer(
+        text=cut.partial,
+        stop_reason=result.stop_reason,
+        run_id=result.run_id,
+        sources=tuple(state["context_sources"]),
+        history=_with_turn(history, question, cut.partial),
+        error=message,
+        exit_code=_exit_code(cut.code, result.stop_reason),
+    )
+
+
+def _exit_code(code: str, reason: StopReason) -> ExitCode:
+    match reason:
+        case "finished":
+            return ExitCode.OK
+        case "cancelled":
+            return ExitCode.INTERRUPTED
+        case _:
+            return exit_code_named(code)

@@ -1,0 +1,91 @@
+"""The commands and their options, as people see them."""
+
+import asyncio
+import sys
+from collections.abc import Coroutine, Sequence
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import App, Parameter
+
+import dialoom
+from dialoom.cli.exits import ExitCode, run_command
+from dialoom.cli.flags import (
+    DEFAULT_INDEX,
+    NO_KNOWLEDGE_FLAGS,
+    NO_MODEL_FLAGS,
+    KnowledgeFlags,
+    ModelFlags,
+)
+
+HELP = """\
+Ask your documents and get answers with citations: offline, or with any model.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no model found, 4 no readable document, 5 index not usable,
+6 the model did not answer, 130 interrupted.
+"""
+
+app = App(name="dialoom", help=HELP, version=dialoom.__version__, result_action="return_value")
+
+
+@app.command(name="ingest")
+def ingest_command(docs: Path, /, *, index: Path = DEFAULT_INDEX) -> ExitCode:
+    """Bring a folder of documents into an index; run it again after they changed.
+
+    Parameters
+    ----------
+    docs
+        A folder, or one file: txt, md, html, pdf, docx, csv, jsonl, log.
+    index
+        The index file; made when it is not there.
+    """
+    from dialoom.cli.ingest import ingest
+
+    return _wait_for(ingest(docs, index))
+
+
+@app.command(name="ask")
+def ask_command(
+    question: str,
+    /,
+    *,
+    json: Annotated[bool, Parameter(negative="")] = False,
+    knowledge: KnowledgeFlags = NO_KNOWLEDGE_FLAGS,
+    model: ModelFlags = NO_MODEL_FLAGS,
+) -> ExitCode:
+    """Answer one question from your documents, with citations.
+
+    Parameters
+    ----------
+    question
+        What you want to know, in any language.
+    json
+        Print one JSON object instead of text.
+    """
+    from dialoom.cli.ask import ask
+
+    return _wait_for(ask(question, knowledge, model, as_json=json))
+
+
+@app.command(name="chat")
+def chat_command(
+    *, knowledge: KnowledgeFlags = NO_KNOWLEDGE_FLAGS, model: ModelFlags = NO_MODEL_FLAGS
+) -> ExitCode:
+    """Talk with a model, or with your documents, in the terminal. /help tells what it understands."""
+    from dialoom.cli.chat import chat
+
+    return chat(knowledge, model)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the `dialoom` command with `arguments` (default: those of the process); return its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a locale without Chinese shows ?, and does not break off
+    tokens = sys.argv[1:] if arguments is None else list(arguments)
+    return run_command(lambda: app(tokens, exit_on_error=False, print_error=False))
+
+
+def _wait_for(command: Coroutine[Any, Any, ExitCode]) -> ExitCode:
+    return asyncio.run(command)

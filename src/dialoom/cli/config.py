@@ -1,0 +1,60 @@
+"""`dialoom.toml`: what a project wants, kept beside its documents."""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from dialoom.base.errors import UsageError
+from dialoom.base.text import one_line
+from dialoom.llm import ModelSettings
+
+CONFIG_FILE = Path("dialoom.toml")
+MAX_CONFIG_BYTES = 1_000_000
+
+
+class ModelTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[model]`: `name` as provider:name, `base_url`, and the *name* of the variable that holds the key."""
+
+    name: str | None = None
+    base_url: str | None = None
+    api_key_env: str | None = None
+
+
+class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole file. Unknown tables and keys are refused: a typing error must not go unnoticed."""
+
+    model: ModelTable = ModelTable()
+
+    def model_settings(self, env: Mapping[str, str]) -> ModelSettings:
+        """Return what the file says of the model, with the key looked up in `env`.
+
+        Raises `UsageError` when the file names a variable that is not set.
+        """
+        table = self.model
+        key = env.get(table.api_key_env) if table.api_key_env else None
+        if table.api_key_env and not key:
+            raise UsageError(
+                f"{CONFIG_FILE} takes the key from {table.api_key_env}, which is not set; set it"
+            )
+        return ModelSettings(model=table.name, base_url=table.base_url, api_key=key)
+
+
+def load_config(path: Path = CONFIG_FILE) -> Config:
+    """Read `path`; a file that is not there says nothing. Raises `UsageError` naming what is wrong in it."""
+    try:
+        with path.open("rb") as file:
+            text = file.read(MAX_CONFIG_BYTES + 1)
+    except FileNotFoundError:
+        return Config()
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror or error}; check the file") from error
+    if len(text) > MAX_CONFIG_BYTES:
+        raise UsageError(f"{path} is larger than {MAX_CONFIG_BYTES} bytes; it should hold a few settings")
+    try:
+        return msgspec.convert(tomllib.loads(text.decode("utf-8")), Config)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+        raise UsageError(
+            f"{path} is not a valid config: {one_line(str(error))}; mend or remove it"
+        ) from error

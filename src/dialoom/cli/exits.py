@@ -1,0 +1,98 @@
+"""How a command ends: one line on stderr for people, one exit code for scripts."""
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from enum import IntEnum
+
+from cyclopts import CycloptsError
+
+from dialoom.base.errors import DialoomError, MissingExtraError, StoreError, UsageError
+from dialoom.base.text import one_line
+from dialoom.llm.errors import ProviderError
+from dialoom.rag.errors import LoadError
+
+MESSAGE_LIMIT = 500
+
+
+class ExitCode(IntEnum):
+    """The documented exit codes of every command."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    NO_MODEL = 3
+    NO_DOCUMENTS = 4
+    INDEX = 5
+    MODEL = 6
+    INTERRUPTED = 130
+
+
+class NoModelError(DialoomError):
+    """No model could be found and the caller does not want to go without one."""
+
+    code = "no_model"
+
+
+# The first class that fits wins, so the narrow ones stand first.
+_CODES: tuple[tuple[type[DialoomError], ExitCode], ...] = (
+    (NoModelError, ExitCode.NO_MODEL),
+    (LoadError, ExitCode.NO_DOCUMENTS),
+    (StoreError, ExitCode.INDEX),
+    (ProviderError, ExitCode.MODEL),
+    (UsageError, ExitCode.USAGE),
+    (MissingExtraError, ExitCode.USAGE),
+)
+
+
+def exit_code_for(error: DialoomError) -> ExitCode:
+    """Return the exit code that tells a script which kind of thing went wrong."""
+    return next((code for kind, code in _CODES if isinstance(error, kind)), ExitCode.FAILED)
+
+
+def exit_code_named(code: str) -> ExitCode:
+    """Return the exit code for the `code` of an error that only its word is left of."""
+    return next((exit_code for kind, exit_code in _CODES if code in _words(kind)), ExitCode.FAILED)
+
+
+def complain(message: str) -> None:
+    """Print one line on stderr, whatever `message` holds."""
+    print(f"dialoom: {one_line(message, MESSAGE_LIMIT)}", file=sys.stderr, flush=True)
+
+
+def run_command(command: Callable[[], ExitCode | None]) -> ExitCode:
+    """Run `command`; any failure becomes one line on stderr and its exit code.
+
+    A traceback is shown only when `DIALOOM_DEBUG` is set: it is for those who mend dialoom.
+    """
+    try:
+        return command() or ExitCode.OK
+    except DialoomError as error:
+        complain(str(error))
+        return exit_code_for(error)
+    except CycloptsError as error:
+        complain(f"{error} See dialoom --help.")
+        return ExitCode.USAGE
+    except KeyboardInterrupt:
+        complain("interrupted; what was finished before is kept")
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        _stop_writing()
+        return ExitCode.OK
+    except Exception as error:  # noqa: BLE001 - seam: the last one before the person at the terminal
+        if os.environ.get("DIALOOM_DEBUG"):
+            traceback.print_exc()
+        complain(f"internal error: {type(error).__name__}: {error}; set DIALOOM_DEBUG=1 to see where")
+        return ExitCode.FAILED
+
+
+def _words(kind: type[DialoomError]) -> set[str]:
+    return {kind.code}.union(*map(_words, kind.__subclasses__()))
+
+
+def _stop_writing() -> None:
+    """The reader of our output has left (`dialoom ask … | head`): end quietly, as other commands do."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

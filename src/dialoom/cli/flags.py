@@ -1,0 +1,51 @@
+"""Options that more than one command takes."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Group, Parameter, validators
+
+DEFAULT_INDEX = Path(".dialoom/knowledge.sqlite")
+
+_KNOWLEDGE = Group("Knowledge", sort_key=1)
+_MODEL = Group("Model", sort_key=2)
+_NO_OPPOSITE = Parameter(negative="")
+
+
+@Parameter(name="*", group=_KNOWLEDGE)
+@dataclass(frozen=True, kw_only=True)
+class KnowledgeFlags:
+    """Which documents to answer from."""
+
+    docs: Path | None = None
+    """Bring this folder (or file) into the index first, and answer from it alone."""
+    index: Path = DEFAULT_INDEX
+    """The index file; made when it is not there."""
+    top_k: Annotated[int, Parameter(validator=validators.Number(gte=1, lte=100))] = 8
+    """How many passages to look up."""
+
+
+@Parameter(name="*", group=_MODEL)
+@dataclass(frozen=True, kw_only=True)
+class ModelFlags:
+    """Which model answers; without any of these the config file, the environment and this machine decide."""
+
+    model: str | None = None
+    """As provider:name, like ollama:llama3.2; providers: openai, ollama, lmstudio, llamacpp, offline."""
+    base_url: str | None = None
+    """The address of any server that speaks chat completions, like http://127.0.0.1:8080/v1."""
+    max_tokens: Annotated[int | None, Parameter(validator=validators.Number(gte=1))] = None
+    """Stop an answer at this length; without it the server decides."""
+    offline: Annotated[bool, _NO_OPPOSITE] = False
+    """Ask no model: quote the best passages, each with its citation."""
+    no_probe: Annotated[bool, _NO_OPPOSITE] = False
+    """Do not look for a model server on this machine."""
+    require_model: Annotated[bool, _NO_OPPOSITE] = False
+    """End with exit code 3 instead of going offline when no model is found."""
+    explain_model: Annotated[bool, _NO_OPPOSITE] = False
+    """Print every place that was looked at for a model, and what came of it."""
+
+
+NO_KNOWLEDGE_FLAGS = KnowledgeFlags()
+NO_MODEL_FLAGS = ModelFlags()

@@ -1,0 +1,27 @@
+"""`dialoom ingest`: bring a folder of documents into an index."""
+
+from pathlib import Path
+
+from dialoom.cli.exits import ExitCode
+from dialoom.cli.flags import DEFAULT_INDEX
+from dialoom.cli.knowledge import bring_in, check_readable, tell
+from dialoom.cli.progress import counted, say
+from dialoom.stores import SqliteVectorStore
+
+
+async def ingest(docs: Path, index: Path = DEFAULT_INDEX) -> ExitCode:
+    """Sync `docs` into `index`: new and changed files are read, vanished ones are taken out.
+
+    A file that cannot be read is named and left out, the others go in. A run that was stopped goes on
+    where it stood when the same command is given again.
+    """
+    check_readable(docs)
+    with SqliteVectorStore(index) as store:
+        report = await bring_in(docs, store)
+        tell(report, docs, always=True)
+        held = f"{counted(len(store), 'passage')} of {counted(len(store.documents()), 'document')}"
+        say(f"{index}: {held}")
+    if report.cancelled:
+        say("stopped; run the same command to go on where it stood")
+        return ExitCode.INTERRUPTED
+    return ExitCode.OK

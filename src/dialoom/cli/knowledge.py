@@ -1,0 +1,107 @@
+"""Documents on disk and the index made of them."""
+
+from contextlib import aclosing
+from pathlib import Path
+
+from dialoom.base.cancel import CancelScope
+from dialoom.base.errors import UsageError
+from dialoom.cli.flags import KnowledgeFlags
+from dialoom.cli.interrupt import stop_on_interrupt
+from dialoom.cli.progress import IngestBar, report_lines, say
+from dialoom.rag import (
+    ChunkFilter,
+    HashEmbedder,
+    IngestFinished,
+    Loaded,
+    LoadError,
+    LoadFailure,
+    LoadOptions,
+    SlidingWindowChunker,
+    SyncReport,
+    iter_documents,
+    sync_folder,
+)
+from dialoom.rag.loaders.load import document_id
+from dialoom.stores import SqliteVectorStore
+
+OPTIONS = LoadOptions(html_mode="main")
+KINDS = "txt, md, html, pdf, docx, csv, jsonl, log"
+
+
+def check_knowledge(flags: KnowledgeFlags) -> None:
+    """Raise `UsageError` or `LoadError` when there is nothing to answer from. Touches no index."""
+    if flags.docs is not None:
+        check_readable(flags.docs)
+    elif not flags.index.exists():
+        raise UsageError(
+            f"there is no index {flags.index}; name a folder with --docs, or run dialoom ingest FOLDER first"
+        )
+
+
+def open_store(flags: KnowledgeFlags) -> SqliteVectorStore:
+    """Open the index; without `--docs` nothing can be written to it."""
+    return SqliteVectorStore(flags.index, read_only=flags.docs is None)
+
+
+async def bring_in(docs: Path, store: SqliteVectorStore) -> SyncReport:
+    """Sync a folder into the index behind a progress bar; Ctrl-C stops it between two batches."""
+    scope = CancelScope()
+    with IngestBar() as bar, stop_on_interrupt(scope):
+        sync = sync_folder(
+            docs,
+            store,
+            embedder=HashEmbedder(),
+            chunker=SlidingWindowChunker(),
+            options=OPTIONS,
+            cancel=scope,
+        )
+        report = SyncReport()
+        async with aclosing(sync) as events:
+            async for event in events:
+                bar.show(event)
+                if isinstance(event, IngestFinished):
+                    report = event.report
+    return report
+
+
+def tell(report: SyncReport, docs: Path, *, always: bool) -> None:
+    """Print what a sync came to; one that changed nothing only when `always` is set."""
+    if always or report.done or report.removed or report.failed:
+        for line in report_lines(report, str(docs)):
+            say(line)
+
+
+def check_readable(docs: Path) -> None:
+    """Raise `LoadError` unless at least one document in `docs` can be read. Touches no index."""
+    failures: list[LoadFailure] = []
+    left_out = 0
+    for item in iter_documents(docs, OPTIONS):
+        match item:
+            case Loaded(documents=[_, *_]):
+                return
+            case LoadFailure():
+                failures.append(item)
+            case _:
+                left_out += 1
+    if failures:
+        told = f"{failures[0].message}" + (f" (and {len(failures) - 1} more)" if failures[1:] else "")
+    elif left_out:
+        told = f"its {left_out} entries are empty or of kinds that are not read ({KINDS})"
+    else:
+        told = f"it is empty; put documents there ({KINDS})"
+    raise LoadError("empty", f"no readable document in {docs}: {told}", source=str(docs))
+
+
+def only_below(docs: Path | None, store: SqliteVectorStore) -> ChunkFilter | None:
+    """Return what keeps answers to the documents in `docs`; None when the index holds no others."""
+    if docs is None:
+        return None
+    root = document_id(docs)
+    inside = (root, f"{root}/", f"{root}#")
+
+    def is_inside(doc_id: str) -> bool:
+        return doc_id == inside[0] or doc_id.startswith(inside[1:])
+
+    if all(map(is_inside, store.documents())):
+        return None
+    return lambda chunk: is_inside(chunk.doc_id)

@@ -1,0 +1,73 @@
+"""From flags, config and environment to a model that can be asked."""
+
+import os
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, asynccontextmanager
+
+import msgspec
+
+from dialoom.cli.config import load_config
+from dialoom.cli.exits import NoModelError
+from dialoom.cli.flags import ModelFlags
+from dialoom.llm import (
+    ChatOptions,
+    ModelChoice,
+    ModelRequest,
+    ModelSettings,
+    Provider,
+    choose_model,
+    open_provider,
+)
+from dialoom.net.httpx2_transport import Httpx2Transport
+
+
+class OpenModel(msgspec.Struct, frozen=True):
+    """A choice, the provider that serves it, and how it is asked."""
+
+    choice: ModelChoice
+    provider: Provider
+    options: ChatOptions
+
+
+@asynccontextmanager
+async def open_model(flags: ModelFlags) -> AsyncGenerator[OpenModel]:
+    """Choose a model. Nothing is sent to it here: `announce` it first.
+
+    Raises `NoModelError` when there is none and `flags` do not allow going without.
+    """
+    transport = Httpx2Transport()
+    async with aclosing(transport):
+        choice = await choose_model(_request(flags), transport)
+        if flags.explain_model:
+            _explain(choice)
+        if choice.mode == "offline" and flags.require_model and not flags.offline:
+            raise NoModelError("no model was found; name one with --model, or see --explain-model")
+        async with aclosing(open_provider(choice, transport)) as provider:
+            yield OpenModel(choice, provider, ChatOptions(model=choice.model, max_tokens=flags.max_tokens))
+
+
+def announce(choice: ModelChoice) -> None:
+    """Say on stderr who is about to be asked, before any question leaves this process."""
+    if choice.mode == "offline":
+        line = "offline: no model is asked; answers quote the documents"
+    else:
+        line = f"{choice.label} at {choice.base_url}"
+    print(line, file=sys.stderr, flush=True)
+
+
+def _request(flags: ModelFlags) -> ModelRequest:
+    return ModelRequest(
+        flags=ModelSettings(model=flags.model, base_url=flags.base_url),
+        config=load_config().model_settings(os.environ),
+        env=os.environ,
+        offline=flags.offline,
+        probe=not flags.no_probe,
+    )
+
+
+def _explain(choice: ModelChoice) -> None:
+    """Print one line per place that was looked at."""
+    width = max(len(step.source) for step in choice.steps)
+    for step in choice.steps:
+        print(f"{step.source:<{width}}  {step.verdict:<11}  {step.why}", file=sys.stderr)

@@ -1,0 +1,93 @@
+"""What a person sees while documents are brought in: a bar on a terminal, then one line of figures."""
+
+import sys
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from dialoom.base.text import one_line
+from dialoom.rag.sync_events import (
+    DocumentDone,
+    DocumentFailed,
+    DocumentRemoved,
+    DocumentSkipped,
+    IngestFinished,
+    IngestStarted,
+    SyncEvent,
+    SyncReport,
+)
+
+MAX_FAILURES_SHOWN = 10
+
+
+class IngestBar:
+    """Shows the events of one sync on stderr. Quiet when stderr is no terminal."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        console = console or Console(stderr=True)
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[current]}"),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._progress.add_task("reading", total=None, current="")
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def show(self, event: SyncEvent) -> None:
+        """Move on by one event."""
+        match event:
+            case IngestStarted(total=total):
+                self._progress.update(self._task, total=total)
+            case DocumentDone(source=source) | DocumentFailed(source=source):
+                self._advance(source)
+            case DocumentSkipped(source=source, reason="unchanged"):
+                self._advance(source)
+            case DocumentSkipped() | DocumentRemoved() | IngestFinished():
+                pass
+
+    def _advance(self, source: str) -> None:
+        name = one_line(source.rpartition("/")[2], 40).replace("[", r"\[")
+        self._progress.update(self._task, advance=1, current=name)
+
+
+def report_lines(report: SyncReport, name: str) -> list[str]:
+    """Return what a sync came to: one line of figures, then one for each of the first failures."""
+    figures = {
+        "read": report.done,
+        "unchanged": report.unchanged,
+        "removed": report.removed,
+        "failed": report.failed,
+        "skipped": report.skipped,
+    }
+    told = ", ".join(f"{count} {what}" for what, count in figures.items() if count) or "nothing to do"
+    lines = [f"{name}: {told} ({counted(report.chunks, 'new passage')}, {report.seconds:.1f} s)"]
+    lines += [f"  not read: {one_line(failure.message)}" for failure in report.failures[:MAX_FAILURES_SHOWN]]
+    more = report.failed - MAX_FAILURES_SHOWN
+    if more > 0:
+        lines.append(f"  not read: {more} more")
+    return lines
+
+
+def counted(number: int, thing: str) -> str:
+    """Return how many of what, as people say it."""
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+def say(line: str) -> None:
+    """Print a line for people, on stderr: stdout is for answers."""
+    print(line, file=sys.stderr, flush=True)

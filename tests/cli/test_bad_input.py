@@ -1,0 +1,111 @@
+"""Whatever is wrong, a person gets one line, a script its exit code, and the index stays as it is."""
+
+from pathlib import Path
+
+import pytest
+
+from dialoom.testing.wire import WireReply, WireServer
+from tests.cli.terminal import Terminal
+
+INDEX = Path(".dialoom/knowledge.sqlite")
+
+
+def one_line(text: str) -> str:
+    """Return the only complaint in what went to stderr."""
+    complaints = [line for line in text.splitlines() if line.startswith("dialoom: ")]
+    assert "Traceback" not in text
+    assert len(complaints) == 1, text
+    return complaints[0].removeprefix("dialoom: ")
+
+
+@pytest.fixture
+def indexed(terminal: Terminal, docs: Path) -> bytes:
+    """The bytes of an index that is there already."""
+    assert terminal.run("ingest", str(docs)).code == 0
+    return INDEX.read_bytes()
+
+
+CASES = {
+    "missing folder": (["ask", "q", "--docs", "nowhere"], 4, "nowhere is not a readable file or folder"),
+    "missing folder, ingest": (["ingest", "nowhere"], 4, "nowhere is not a readable file or folder"),
+    "empty folder": (
+        ["ask", "q", "--docs", "empty"],
+        4,
+        "no readable document in empty: it is empty; put documents",
+    ),
+    "no readable file": (["ingest", "broken"], 4, "no readable document in broken: "),
+    "only unknown kinds": (["ingest", "strange"], 4, "its 2 entries are empty or of kinds that are not read"),
+    "index is a folder": (["ask", "q", "--docs", "docs", "--index", "docs", "--offline"], 5, "docs"),
+    "index below a file": (["ingest", "docs", "--index", "docs/refunds.md/x"], 5, "cannot be used"),
+    "index is something else": (["ask", "q", "--offline", "--index", "docs/refunds.md"], 5, "is not"),
+    "no index": (
+        ["ask", "q", "--index", "none.sqlite"],
+        2,
+        "there is no index none.sqlite; name a folder with --docs",
+    ),
+    "unknown provider": (["ask", "q", "--docs", "docs", "--model", "acme:x"], 2, "unknown provider 'acme'"),
+    "broken address": (["ask", "q", "--docs", "docs", "--base-url", "ftp://x"], 2, "is no http address"),
+    "no model": (
+        ["ask", "q", "--docs", "docs", "--require-model"],
+        3,
+        "no model was found; name one with --model",
+    ),
+    "empty question": (["ask", " ", "--docs", "docs"], 2, "the question is empty; ask something"),
+    "no question": (["ask"], 2, "QUESTION requires an argument"),
+    "unknown option": (["ask", "q", "--nope"], 2, "Unknown option: --nope"),
+    "unknown command": (["aks"], 2, 'Unknown command "aks". Did you mean "ask"?'),
+    "bad number": (["ask", "q", "--top-k", "0"], 2, "Must be >= 1"),
+}
+
+
+@pytest.mark.parametrize(("words", "code", "told"), CASES.values(), ids=CASES.keys())
+def test_each_mistake_gets_its_line_and_its_code(
+    terminal: Terminal, indexed: bytes, words: list[str], code: int, told: str
+) -> None:
+    Path("empty").mkdir()
+    Path("broken").mkdir()
+    Path("broken/report.pdf").write_text("not a pdf", encoding="utf-8")
+    Path("strange").mkdir()
+    Path("strange/tool.exe").write_bytes(b"MZ")
+    Path("strange/blank.txt").write_text(" \n", encoding="utf-8")
+    shown = terminal.run(*words)
+    assert (shown.code, shown.out) == (code, "")
+    assert told in one_line(shown.err)
+    assert INDEX.read_bytes() == indexed
+
+
+async def test_a_refused_connection_names_the_address(terminal: Terminal, indexed: bytes) -> None:
+    async with WireServer([]) as server:
+        address = f"{server.url}/v1"  # nobody listens there any more
+    shown = await terminal.run_beside("ask", "refunds?", "--model", "openai:m", "--base-url", address)
+    assert (shown.code, shown.out) == (6, "")
+    assert one_line(shown.err).startswith(f"cannot reach {address}/chat/completions: connection refused")
+    assert INDEX.read_bytes() == indexed
+
+
+async def test_a_refused_key_is_said_and_not_shown(
+    terminal: Terminal, indexed: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DIALOOM_API_KEY", "sk-secret-0123456789")
+    reply = WireReply(
+        status=401, body=(b'{"error": {"message": "Incorrect API key: sk-secret-0123456789"}}',)
+    )
+    async with WireServer([reply]) as server:
+        words = ("ask", "refunds?", "--model", "openai:m", "--base-url", f"{server.url}/v1")
+        shown = await terminal.run_beside(*words)
+        assert server.requests[0].headers["authorization"] == "Bearer sk-secret-0123456789"
+    assert (shown.code, shown.out) == (6, "")
+    assert "sk-secret" not in shown.err
+    assert "key" in one_line(shown.err)
+    assert INDEX.read_bytes() == indexed
+
+
+def test_one_broken_file_is_named_and_the_others_go_in(terminal: Terminal, docs: Path) -> None:
+    (docs / "broken.pdf").write_text("not a pdf", encoding="utf-8")
+    (docs / "locked.docx").write_bytes(b"\xd0\xcf\x11\xe0")
+    shown = terminal.run("ingest", str(docs))
+    assert shown.code == 0
+    lines = shown.err.splitlines()
+    assert lines[0].startswith("docs: 1 read, 2 failed (1 new passage, ")
+    assert [line.split()[2].rpartition("/")[2] for line in lines[1:3]] == ["broken.pdf", "locked.docx"]
+    assert lines[3] == f"{INDEX}: 1 passage of 1 document"

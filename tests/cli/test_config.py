@@ -1,0 +1,53 @@
+"""`dialoom.toml` says which model a project uses, and is refused when it says something else."""
+
+from pathlib import Path
+
+import pytest
+
+from dialoom.base.errors import UsageError
+from dialoom.cli.config import MAX_CONFIG_BYTES, Config, ModelTable, load_config
+from dialoom.llm import ModelSettings
+
+
+def written(tmp_path: Path, text: str | bytes) -> Path:
+    path = tmp_path / "dialoom.toml"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def test_no_file_says_nothing(tmp_path: Path) -> None:
+    assert load_config(tmp_path / "dialoom.toml") == Config()
+    assert Config().model_settings({}) == ModelSettings()
+
+
+def test_a_file_names_a_model_a_server_and_where_its_key_is(tmp_path: Path) -> None:
+    config = load_config(
+        written(tmp_path, '[model]\nname = "openai:qwen"\nbase_url = "http://h/v1"\napi_key_env = "K"\n')
+    )
+    assert config == Config(ModelTable("openai:qwen", "http://h/v1", "K"))
+    settings = config.model_settings({"K": "secret"})
+    assert settings == ModelSettings(model="openai:qwen", base_url="http://h/v1", api_key="secret")
+    assert "secret" not in repr(settings)
+
+
+def test_a_key_that_is_not_set_is_said_by_name(tmp_path: Path) -> None:
+    config = load_config(written(tmp_path, '[model]\napi_key_env = "MY_KEY"\n'))
+    with pytest.raises(UsageError, match=r"takes the key from MY_KEY, which is not set"):
+        config.model_settings({})
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[model\n", "[modell]\nname = 'x'\n", "[model]\nnmae = 'x'\n", "[model]\nname = 3\n", b"\xff\xfe"],
+    ids=["not toml", "unknown table", "unknown key", "wrong type", "not utf-8"],
+)
+def test_a_file_with_a_mistake_is_refused_by_name(tmp_path: Path, text: str | bytes) -> None:
+    with pytest.raises(UsageError, match=r"dialoom\.toml is not a valid config: .*mend or remove it"):
+        load_config(written(tmp_path, text))
+
+
+def test_a_file_that_cannot_be_read_or_is_huge_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot read"):
+        load_config(tmp_path)
+    with pytest.raises(UsageError, match="is larger than"):
+        load_config(written(tmp_path, "#" * (MAX_CONFIG_BYTES + 1)))

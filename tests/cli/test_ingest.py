@@ -1,0 +1,80 @@
+"""A folder is brought in once; afterwards only what changed is."""
+
+from pathlib import Path
+
+from rich.console import Console
+
+from dialoom.cli.progress import IngestBar, report_lines
+from dialoom.rag import (
+    DocumentDone,
+    DocumentFailed,
+    DocumentRemoved,
+    DocumentSkipped,
+    IngestFinished,
+    IngestStarted,
+    SyncReport,
+)
+from tests.cli.terminal import Terminal
+
+
+def first_line(text: str) -> str:
+    return text.splitlines()[0].partition(" (")[0]
+
+
+def test_a_second_run_reads_only_what_changed(terminal: Terminal, docs: Path) -> None:
+    assert first_line(terminal.run("ingest", str(docs)).err) == "docs: 1 read"
+    assert first_line(terminal.run("ingest", str(docs)).err) == "docs: 1 unchanged"
+    (docs / "shipping.txt").write_text("Parcels leave at noon.", encoding="utf-8")
+    (docs / "refunds.md").unlink()
+    assert first_line(terminal.run("ingest", str(docs)).err) == "docs: 1 read, 1 removed"
+
+
+def test_two_folders_live_in_one_index_and_docs_answers_from_one_alone(
+    terminal: Terminal, docs: Path
+) -> None:
+    Path("other").mkdir()
+    Path("other/pickup.txt").write_text("Refunds at the counter take one hour.", encoding="utf-8")
+    terminal.run("ingest", str(docs))
+    terminal.run("ingest", "other")
+    assert (
+        "[1] refunds.md"
+        in terminal.run("ask", "How long do refunds take?", "--docs", "docs", "--offline").out
+    )
+    both = terminal.run("ask", "How long do refunds take?", "--offline").out
+    assert "refunds.md" in both
+    assert "pickup.txt" in both
+
+
+def test_one_file_can_be_brought_in_too(terminal: Terminal, docs: Path) -> None:
+    shown = terminal.run("ask", "How long do refunds take?", "--docs", str(docs / "refunds.md"), "--offline")
+    assert shown.code == 0
+    assert "three working days" in shown.out
+
+
+def test_a_bar_moves_for_every_file_on_a_terminal(tmp_path: Path) -> None:
+    with (tmp_path / "screen").open("w+", encoding="utf-8") as screen:
+        seen = {"run_id": "r", "seq": 1}
+        with IngestBar(Console(file=screen, force_terminal=True, width=100)) as bar:
+            bar.show(IngestStarted(root="docs", total=3, **seen))
+            bar.show(DocumentDone(source="docs/[a].txt", documents=1, chunks=1, **seen))
+            bar.show(DocumentFailed(source="docs/b.pdf", code="corrupt", message="broken", **seen))
+            bar.show(DocumentSkipped(source="docs/c.txt", reason="unchanged", **seen))
+            bar.show(DocumentSkipped(source="docs/d.exe", reason="unsupported", **seen))
+            bar.show(DocumentRemoved(source="docs/e.txt", **seen))
+            bar.show(IngestFinished(report=SyncReport(), **seen))
+        screen.seek(0)
+        assert "3/3" in screen.read()
+
+
+def test_the_report_names_the_first_failures_and_counts_the_rest() -> None:
+    failures = [
+        DocumentFailed(run_id="r", seq=at, source=f"{at}.pdf", code="corrupt", message=f"{at}.pdf is broken")
+        for at in range(12)
+    ]
+    report = SyncReport(files=12, failed=12, failures=failures, seconds=0.25)
+    assert report_lines(report, "docs") == [
+        "docs: 12 failed (0 new passages, 0.2 s)",
+        *(f"  not read: {at}.pdf is broken" for at in range(10)),
+        "  not read: 2 more",
+    ]
+    assert report_lines(SyncReport(), "docs") == ["docs: nothing to do (0 new passages, 0.0 s)"]
