@@ -17,12 +17,13 @@ from dialoom.llm import (
     chat,
     user,
 )
-from dialoom.llm.options import DEFAULT_OPTIONS
+from dialoom.llm.retry import ONCE
 from dialoom.testing.wire import Hold, WireReply, WireServer
 
 KEY = "sk-test-0123456789"
 HELLO = [user("Hello")]
 SOON = 5.0
+ASK_ONCE = ChatOptions(retry=ONCE)
 
 
 def sse(value: Any) -> bytes:
@@ -49,7 +50,7 @@ async def served(*replies: WireReply, **made: Any) -> AsyncGenerator[tuple[WireS
         yield server, provider
 
 
-async def ask(*replies: WireReply, options: ChatOptions = DEFAULT_OPTIONS, **made: Any) -> ChatResponse:
+async def ask(*replies: WireReply, options: ChatOptions = ASK_ONCE, **made: Any) -> ChatResponse:
     """Return the answer that `replies` make."""
     async with served(*replies, **made) as (_, provider):
         return await chat(provider, HELLO, options)

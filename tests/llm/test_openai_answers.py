@@ -180,7 +180,7 @@ async def test_no_answer_at_all_is_an_error_worth_repeating(pieces: tuple[bytes,
     [
         (b"<html><title>Welcome</title></html>", "an HTML page (Welcome)"),
         (b'{"choices":', "sent what is no answer"),
-        (b'{"hello":1}', "JSON that is no chat completion"),
+        (b'{"hello":1}', "JSON that is no answer"),
         (b"[1]", "sent what is no answer"),
         (SAID[0] + b"data: {not json}\n\n", "sent what is no answer"),
         (SAID[0] + b'data: {"choices":7}\n\n', "sent what is no answer"),

@@ -18,11 +18,25 @@ from dialoom.llm import (
     Timeouts,
     chat,
 )
+from dialoom.llm.retry import ONCE
 from dialoom.net import HttpRequest, Httpx2Transport
 from dialoom.testing import ManualClock
 from dialoom.testing.clock import settle
 from dialoom.testing.wire import Hold, WireReply, WireServer, split_bytes
-from tests.llm.served import HELLO, KEY, SAID, SOON, ask, chunk, failure, read_all, served, sse, streamed
+from tests.llm.served import (
+    ASK_ONCE,
+    HELLO,
+    KEY,
+    SAID,
+    SOON,
+    ask,
+    chunk,
+    failure,
+    read_all,
+    served,
+    sse,
+    streamed,
+)
 
 
 async def test_a_refused_request_tells_its_kind_its_wait_and_its_id() -> None:
@@ -80,7 +94,7 @@ async def test_nobody_listening_names_the_address_and_what_to_do() -> None:
     async with WireServer([]) as server:
         pass
     async with OpenAIProvider(f"{server.url}/v1") as provider:
-        for question in (chat(provider, HELLO), provider.models()):
+        for question in (chat(provider, HELLO, ASK_ONCE), provider.models()):
             with pytest.raises(ProviderError) as caught:
                 await question
             assert (caught.value.kind, caught.value.retryable) == ("connection", True)
@@ -102,7 +116,7 @@ async def test_a_server_that_is_late_is_left(
     pieces: tuple[bytes, ...], wait: int, said: str, kept: str | None
 ) -> None:
     clock, hold = ManualClock(), Hold()
-    options = ChatOptions(timeouts=Timeouts(first_event=30, idle=10, total=100))
+    options = ChatOptions(timeouts=Timeouts(first_event=30, idle=10, total=100), retry=ONCE)
     late = streamed(*pieces, hold)
     async with asyncio.timeout(SOON), served(late, clock=clock) as (server, provider):
         async with provider.stream(HELLO, options) as stream:

@@ -8,7 +8,7 @@ import pytest
 
 from dialoom.llm import ChatResponse, ProviderError, chat
 from dialoom.testing.wire import WireReply, split_bytes
-from tests.llm.served import HELLO, served
+from tests.llm.served import ASK_ONCE, HELLO, served
 
 FOLDER = Path(__file__).with_name("transcripts")
 CUTS = (1, 7, 1_000_000)
@@ -67,7 +67,7 @@ async def outcomes(name: str) -> list[Any]:
     for reply in replies(name):
         async with served(reply) as (_, provider):
             try:
-                found.append(await chat(provider, HELLO))
+                found.append(await chat(provider, HELLO, ASK_ONCE))
             except ProviderError as error:
                 found.append(error)
     return found

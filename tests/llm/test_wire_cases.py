@@ -1,5 +1,6 @@
 """Every wire case gives the same right outcome, however its bytes are cut."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,12 +12,15 @@ from dialoom.llm import (
     ChatResponse,
     OpenAIProvider,
     ProviderError,
+    Retrying,
+    RetryPolicy,
     ToolCall,
     ToolSpec,
     WireProfile,
-    chat,
 )
+from dialoom.llm.retry import ONCE
 from dialoom.net import Httpx2Transport
+from dialoom.testing import ManualClock
 from dialoom.testing.wire import WireRequest, WireServer
 from tests.llm.wire_cases import LEFT_FOR_LATER, WireCase, history_of, read_cases, ways_to_cut
 
@@ -30,6 +34,7 @@ class Outcome(msgspec.Struct, frozen=True):
     answer: ChatResponse | None
     error: Any
     requests: list[WireRequest]
+    waits: list[float]
 
 
 async def play(case: WireCase, pieces: tuple[bytes, ...], transport: Httpx2Transport) -> Outcome:
@@ -37,14 +42,23 @@ async def play(case: WireCase, pieces: tuple[bytes, ...], transport: Httpx2Trans
     fields = {**asked.get("profile", {}), "streaming": asked["stream"]}
     profile = msgspec.convert(fields, WireProfile)
     tools = tuple(ToolSpec(name=name) for name in asked.get("tools", []))
-    async with WireServer([case.reply(pieces, now=0)]) as server:
-        provider = OpenAIProvider(f"{server.url}/v1", "sk-ab123456yz", transport=transport, profile=profile)
-        options = ChatOptions(model="demo-model", tools=tools)
+    clock, waits = ManualClock(), list[float]()
+    replies = case.replies(pieces, now=clock.now())
+    async with WireServer(replies) as server, asyncio.TaskGroup() as group:
+        provider = OpenAIProvider(
+            f"{server.url}/v1", "sk-ab123456yz", transport=transport, profile=profile, clock=clock
+        )
+        retry = RetryPolicy() if case.then else ONCE
+        options = ChatOptions(model="demo-model", tools=tools, retry=retry)
         try:
-            answer = await chat(provider, history_of(case), options)
+            async with provider.stream(history_of(case), options) as stream:
+                async for event in stream:
+                    if isinstance(event, Retrying):
+                        waits.append(event.wait)
+                        group.create_task(clock.advance(event.wait))
         except ProviderError as error:
-            return Outcome(None, error, server.requests)
-        return Outcome(answer, None, server.requests)
+            return Outcome(None, error, server.requests, waits)
+        return Outcome(stream.response, None, server.requests, waits)
 
 
 @pytest.mark.parametrize("case", RUN_NOW, ids=lambda case: case.id)
@@ -67,6 +81,9 @@ def check_answer(outcome: Outcome, expect: Mapping[str, Any], where: str) -> Non
         return
     answer = outcome.answer
     assert answer is not None, f"{where}: {outcome.error!r}"
+    assert answer.attempts == len(outcome.requests) == expect.get("attempts", 1), where
+    shortest, longest = expect.get("wait_s", (0, 10))
+    assert all(shortest <= wait <= longest for wait in outcome.waits), where
     assert answer.finish_reason == expect.get("finish_reason", "stop"), where
     for call, wanted in zip(answer.tool_calls, expect["tool_calls"], strict=True):
         check_call(call, wanted)

@@ -16,9 +16,6 @@ CASES_FILE = Path(__file__).with_name("wire_cases.jsonl")
 # The cases that need a part which is not built yet, each with the part.
 LEFT_FOR_LATER = frozenset(
     {
-        "oai-h-html-502",  # retries
-        "oai-h-429-date",  # retries
-        "oai-h-429-ms",  # retries
         "oai-j-fenced",  # structured output
         "oai-j-schema-repair",  # structured output
         "oai-r-orphan",  # history limits of the agent
@@ -42,6 +39,14 @@ LEFT_FOR_LATER = frozenset(
 )
 
 
+class LaterReply(msgspec.Struct, frozen=True):
+    """What the server says when it is asked again."""
+
+    status: int
+    headers: dict[str, str]
+    body_chunks: list[str]
+
+
 class WireCase(msgspec.Struct, frozen=True):
     """One recorded exchange; fields as in the file."""
 
@@ -54,6 +59,7 @@ class WireCase(msgspec.Struct, frozen=True):
     expect: dict[str, Any]
     body_encoding: str = "utf-8"
     abort: bool = False
+    then: list[LaterReply] = []
 
     @property
     def body(self) -> bytes:
@@ -66,7 +72,15 @@ class WireCase(msgspec.Struct, frozen=True):
             return tuple(base64.b64decode(piece) for piece in self.body_chunks)
         return tuple(piece.encode() for piece in self.body_chunks)
 
-    def reply(self, pieces: tuple[bytes, ...], *, now: float) -> WireReply:
+    def replies(self, pieces: tuple[bytes, ...], *, now: float) -> list[WireReply]:
+        """What the server says, request by request."""
+        later = [
+            WireReply(status=each.status, headers=each.headers, body=tuple(map(str.encode, each.body_chunks)))
+            for each in self.then
+        ]
+        return [self._first(pieces, now=now), *later]
+
+    def _first(self, pieces: tuple[bytes, ...], *, now: float) -> WireReply:
         headers = {name: _dated(value, now) for name, value in self.headers.items()}
         return WireReply(
             status=self.status, headers=headers, body=pieces, end="reset" if self.abort else "keep"

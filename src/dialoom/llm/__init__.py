@@ -8,10 +8,14 @@ from dialoom.llm.choose import open_provider as open_provider
 from dialoom.llm.errors import ErrorKind as ErrorKind
 from dialoom.llm.errors import ProviderError as ProviderError
 from dialoom.llm.errors import Reply as Reply
+from dialoom.llm.events import FellBack as FellBack
+from dialoom.llm.events import OpaqueBlock as OpaqueBlock
 from dialoom.llm.events import ReasoningDelta as ReasoningDelta
+from dialoom.llm.events import ReasoningEnded as ReasoningEnded
 from dialoom.llm.events import RefusalDelta as RefusalDelta
 from dialoom.llm.events import ResponseCompleted as ResponseCompleted
 from dialoom.llm.events import ResponseStarted as ResponseStarted
+from dialoom.llm.events import Retrying as Retrying
 from dialoom.llm.events import StreamEvent as StreamEvent
 from dialoom.llm.events import TextDelta as TextDelta
 from dialoom.llm.events import ToolCallDelta as ToolCallDelta
@@ -56,4 +60,5 @@ from dialoom.llm.resolve import Step as Step
 from dialoom.llm.resolve import resolve_model as resolve_model
 from dialoom.llm.response import ChatResponse as ChatResponse
 from dialoom.llm.response import FinishReason as FinishReason
+from dialoom.llm.retry import RetryPolicy as RetryPolicy
 from dialoom.llm.usage import Usage as Usage

@@ -4,11 +4,12 @@ from typing import Literal
 
 import msgspec
 
+from dialoom.llm.errors import ErrorKind
 from dialoom.llm.messages import ToolCall
 from dialoom.llm.response import ChatResponse
 from dialoom.llm.usage import Usage
 
-WarningCode = Literal["finish_inferred", "finish_unknown", "prompt_truncated_by_server"]
+WarningCode = Literal["finish_inferred", "finish_unknown", "prompt_truncated_by_server", "tool_mode_changed"]
 
 
 class ResponseStarted(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="response.started"):
@@ -28,6 +29,12 @@ class ReasoningDelta(msgspec.Struct, frozen=True, tag_field="type", tag="reasoni
     """More of what the model thinks."""
 
     text: str
+
+
+class ReasoningEnded(msgspec.Struct, frozen=True, tag_field="type", tag="reasoning.ended"):
+    """A thought is whole. `signature` proves it to its provider, when that signs thoughts at all."""
+
+    signature: str | None = None
 
 
 class RefusalDelta(msgspec.Struct, frozen=True, tag_field="type", tag="refusal.delta"):
@@ -58,6 +65,13 @@ class ToolCallReady(msgspec.Struct, frozen=True, kw_only=True, tag_field="type",
     call: ToolCall
 
 
+class OpaqueBlock(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="opaque.block"):
+    """A block for its provider only, as its exact JSON text: a sealed thought, a tool it ran itself."""
+
+    provider: str
+    block: str
+
+
 class UsageUpdate(msgspec.Struct, frozen=True, tag_field="type", tag="usage.updated"):
     """Token counts so far."""
 
@@ -71,6 +85,27 @@ class Warned(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="r
     message: str
 
 
+class Retrying(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="response.retrying"):
+    """The request failed and is made again in `wait` seconds, as number `attempt`; the answer starts anew.
+
+    `restarts` says that words already streamed are taken back: whoever shows them clears them.
+    """
+
+    attempt: int
+    wait: float
+    kind: ErrorKind
+    message: str
+    restarts: bool = False
+
+
+class FellBack(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="response.fell_back"):
+    """A provider failed before its first words, and `provider` is asked instead."""
+
+    provider: str
+    kind: ErrorKind
+    message: str
+
+
 class ResponseCompleted(msgspec.Struct, frozen=True, tag_field="type", tag="response.completed"):
     """The answer is whole. The last event of every stream that does not raise."""
 
@@ -81,11 +116,15 @@ StreamEvent = (
     ResponseStarted
     | TextDelta
     | ReasoningDelta
+    | ReasoningEnded
     | RefusalDelta
     | ToolCallStarted
     | ToolCallDelta
     | ToolCallReady
+    | OpaqueBlock
     | UsageUpdate
     | Warned
+    | Retrying
+    | FellBack
     | ResponseCompleted
 )

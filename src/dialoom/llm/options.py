@@ -6,6 +6,7 @@ from typing import Literal
 import msgspec
 
 from dialoom.base.cancel import CancelScope
+from dialoom.llm.retry import RetryPolicy
 
 
 def _no_arguments() -> dict[str, object]:
@@ -48,7 +49,10 @@ class ChatOptions(msgspec.Struct, frozen=True, kw_only=True):
     parallel_tool_calls: bool | None = None
     response_schema: Mapping[str, object] | None = None
     """A JSON Schema for the answer, where the server can hold it to one; `chat_structured` checks it."""
+    cache: Literal["5m", "1h"] | None = None
+    """Keep the beginning of the prompt ready for so long, on servers that must be asked to."""
     timeouts: Timeouts = Timeouts()
+    retry: RetryPolicy = RetryPolicy()
     cancel: CancelScope | None = None
     """Cancelling it ends the stream with `Cancelled` and closes the connection."""
     extra_body: Mapping[str, object] = {}

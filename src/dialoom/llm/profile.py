@@ -46,7 +46,7 @@ class Profiled(Protocol):
     """A provider that knows how its server speaks."""
 
     @property
-    def profile(self) -> WireProfile: ...
+    def profile(self) -> WireProfile | None: ...
 
 
 def profile_of(provider: object) -> WireProfile | None:

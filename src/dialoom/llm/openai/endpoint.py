@@ -18,7 +18,7 @@ from dialoom.llm.messages import Message, Origin
 from dialoom.net.address import safe_url, split_url
 from dialoom.net.transport import HttpRequest, HttpTimeouts, TransportError, TransportErrorKind
 
-_ADVICE: Mapping[ErrorKind, str] = {
+ADVICE: Mapping[ErrorKind, str] = {
     "rate_limit": "wait a little and ask again",
     "quota": "top up the account or choose another model",
     "overloaded": "wait a little and ask again",
@@ -33,7 +33,7 @@ _ADVICE: Mapping[ErrorKind, str] = {
     "incomplete_stream": "ask again",
     "empty_response": "ask again",
 }
-_NOT_FOUND = "check the model's name, and whether the base url should end in /v1"
+NOT_FOUND = "check the model's name, and whether the base url should end in /v1"
 _TRANSPORT_KINDS: Mapping[TransportErrorKind, ErrorKind] = {
     "connect": "connection",
     "timeout": "timeout",
@@ -55,14 +55,18 @@ class Endpoint:
         *,
         headers: Mapping[str, str],
         clock: Clock,
+        advice: Mapping[ErrorKind, str] = ADVICE,
+        not_found: str = NOT_FOUND,
     ) -> None:
         """Raises `UsageError` on an address or key that cannot be sent."""
         self.provider_id = provider_id
         self.base_url = _clean_base(base_url)
         self._clock = clock
+        self._advice = advice
+        self._not_found = not_found
         self._headers = {"accept": "application/json, text/event-stream", **_lower(headers)}
         if api_key:
-            self._headers["authorization"] = f"Bearer {_clean_key(api_key)}"
+            self._headers["authorization"] = f"Bearer {clean_key(api_key)}"
 
     def __repr__(self) -> str:
         return f"{self.provider_id} at {safe_url(self.base_url)}"
@@ -93,7 +97,7 @@ class Endpoint:
         partial: Message | None = None,
     ) -> ProviderError:
         """Return an error that says `what` happened and what to do, with every secret taken out."""
-        advice = _NOT_FOUND if reply.status == 404 else _ADVICE[kind]
+        advice = self._not_found if reply.status == 404 else self._advice[kind]
         said = one_line(redact(what, self._secrets()), 240)
         return ProviderError(
             kind,
@@ -147,7 +151,8 @@ def _clean_base(base_url: str) -> str:
     return base_url.strip().rstrip("/")
 
 
-def _clean_key(api_key: str) -> str:
+def clean_key(api_key: str) -> str:
+    """Return a key as it is sent. Raises `UsageError`, which does not show it, on one that cannot be."""
     key = api_key.strip()
     if not key.isascii() or not key.isprintable() or " " in key:
         raise UsageError(

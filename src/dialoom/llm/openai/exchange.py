@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
-from contextlib import AsyncExitStack, contextmanager, suppress
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager, suppress
 from functools import partial
 from typing import Protocol
 
+from dialoom.base.cancel import CancelScope
+from dialoom.base.clock import Clock
 from dialoom.llm.deadlines import Deadlines
 from dialoom.llm.errors import ProviderError
 from dialoom.llm.events import StreamEvent
@@ -15,6 +17,7 @@ from dialoom.llm.openai.body import AnswerBody
 from dialoom.llm.openai.chunks import MalformedChunkError
 from dialoom.llm.openai.decoder import AnswerFailedError
 from dialoom.llm.openai.endpoint import Endpoint
+from dialoom.llm.options import Timeouts
 from dialoom.llm.switch import StopSwitch
 from dialoom.net.sse import EventTooLargeError, SseEvent
 from dialoom.net.transport import HttpRequest, HttpResponse, HttpTransport, TransportError, read_head
@@ -79,6 +82,18 @@ class Exchange:
         self._quota_codes = quota_codes
         self._new_body = body
 
+    @asynccontextmanager
+    async def opened(
+        self, transport: HttpTransport, timeouts: Timeouts, *, scope: CancelScope | None, clock: Clock
+    ) -> AsyncGenerator[AsyncGenerator[StreamEvent, None]]:
+        """Give `events`, ended by `timeouts` and by `scope`; leaving closes the connection."""
+        with StopSwitch(scope) as switch:
+            async with (
+                Deadlines(timeouts, switch, clock=clock, late=self._late) as deadlines,
+                aclosing(self.events(transport, deadlines, switch)) as events,
+            ):
+                yield events
+
     async def events(
         self, transport: HttpTransport, deadlines: Deadlines, switch: StopSwitch
     ) -> AsyncGenerator[StreamEvent, None]:
@@ -98,6 +113,9 @@ class Exchange:
                 for said in self._ending(body):  # nothing can be late any more
                     yield said
                 await _read_last_bytes(pieces)
+
+    def _late(self, how: str) -> ProviderError:
+        return self._endpoint.error("timeout", f"{self._endpoint!r} {how}", model=self._decoder.model)
 
     async def _next_piece(self, pieces: AsyncIterator[bytes], deadlines: Deadlines) -> bytes | None:
         """Return more of the body, None when its end has come or nothing more is needed."""
@@ -130,7 +148,7 @@ class Exchange:
                 if not body.streamed:
                     raise
         if body.whole and not decoder.started:
-            raise MalformedChunkError("JSON that is no chat completion")
+            raise MalformedChunkError("JSON that is no answer")
         decoder.done = decoder.done or body.whole
         if decoder.started and not decoder.finished:
             raise self._endpoint.error(

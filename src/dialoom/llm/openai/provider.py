@@ -1,15 +1,15 @@
 """A provider that speaks chat completions, as OpenAI and most other servers do."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from typing import Self
 
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
 from dialoom.base.ids import new_id
 from dialoom.llm.assembly import Assembly
+from dialoom.llm.attempts import answer_events
 from dialoom.llm.capabilities import Model
-from dialoom.llm.deadlines import Deadlines
-from dialoom.llm.errors import ProviderError
+from dialoom.llm.events import StreamEvent
 from dialoom.llm.failures import MAX_ERROR_BYTES
 from dialoom.llm.messages import Message, Origin
 from dialoom.llm.openai.decoder import ChatDecoder, PromptSize
@@ -17,10 +17,9 @@ from dialoom.llm.openai.endpoint import Endpoint
 from dialoom.llm.openai.exchange import Exchange
 from dialoom.llm.openai.models import read_models
 from dialoom.llm.openai.request import chat_body
-from dialoom.llm.options import DEFAULT_OPTIONS, ChatOptions
+from dialoom.llm.options import DEFAULT_OPTIONS, ChatOptions, Timeouts
 from dialoom.llm.profile import WireProfile, profile_for
 from dialoom.llm.provider import ResponseStream
-from dialoom.llm.switch import StopSwitch
 from dialoom.net.address import split_url
 from dialoom.net.httpx2_transport import Httpx2Transport
 from dialoom.net.transport import HttpTransport, TransportError, read_head
@@ -105,28 +104,26 @@ class OpenAIProvider:
         """Ask for one answer; the request goes out when the first event is asked for."""
         body = chat_body(messages, options, self._profile)
         assembly = Assembly()
-        decoder = ChatDecoder(
-            assembly,
-            Origin(self.id, options.model or ""),
-            profile=self._profile,
-            prompt=PromptSize(len(body), _tokens_before(messages)),
-            new_id=new_id,
-            taken_ids={call.id for message in messages for call in message.tool_calls},
-        )
+        prompt = PromptSize(len(body), _tokens_before(messages))
+        taken_ids = {call.id for message in messages for call in message.tool_calls}
         request = self._endpoint.post(
             "/chat/completions", body, headers=options.extra_headers, connect=options.timeouts.connect
         )
-        exchange = Exchange(self._endpoint, request, decoder, quota_codes=self._profile.quota_codes)
 
-        def late(how: str) -> ProviderError:
-            return self._endpoint.error("timeout", f"{self._endpoint!r} {how}", model=decoder.model)
+        def ask(timeouts: Timeouts) -> AbstractAsyncContextManager[AsyncGenerator[StreamEvent, None]]:
+            decoder = ChatDecoder(
+                assembly,
+                Origin(self.id, options.model or ""),
+                profile=self._profile,
+                prompt=prompt,
+                new_id=new_id,
+                taken_ids=taken_ids,
+            )
+            exchange = Exchange(self._endpoint, request, decoder, quota_codes=self._profile.quota_codes)
+            return exchange.opened(self._transport, timeouts, scope=options.cancel, clock=self._clock)
 
-        with StopSwitch(options.cancel) as switch:
-            async with (
-                Deadlines(options.timeouts, switch, clock=self._clock, late=late) as deadlines,
-                aclosing(exchange.events(self._transport, deadlines, switch)) as events,
-            ):
-                yield ResponseStream(events, assembly)
+        async with aclosing(answer_events(ask, options, assembly=assembly, clock=self._clock)) as events:
+            yield ResponseStream(events, assembly)
 
 
 def _tokens_before(messages: Sequence[Message]) -> int | None:

@@ -1,0 +1,66 @@
+"""One answer out of as many requests as its policy allows."""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from itertools import count
+
+import msgspec
+
+from dialoom.base.clock import Clock
+from dialoom.llm.assembly import Assembly
+from dialoom.llm.errors import ProviderError
+from dialoom.llm.events import (
+    ResponseCompleted,
+    ResponseStarted,
+    Retrying,
+    StreamEvent,
+    UsageUpdate,
+    Warned,
+)
+from dialoom.llm.options import ChatOptions, Timeouts
+from dialoom.llm.retry import Attempt, wait_before_retry
+from dialoom.llm.switch import StopSwitch
+
+Ask = Callable[[Timeouts], AbstractAsyncContextManager[AsyncGenerator[StreamEvent, None]]]
+"""Makes one request, ended by the timeouts it is given."""
+
+_SAYS_NOTHING = (ResponseStarted, UsageUpdate, Warned)
+
+
+async def answer_events(
+    ask: Ask, options: ChatOptions, *, assembly: Assembly, clock: Clock
+) -> AsyncGenerator[StreamEvent, None]:
+    """Give the events of the first request that is answered, with a `Retrying` before each later one.
+
+    `timeouts.total` of the options bounds all requests and waits together. Raises the `ProviderError` of
+    the last request; `Cancelled` at once when the scope is cancelled during a wait.
+    """
+    ends_at = clock.monotonic() + options.timeouts.total
+    for number in count(1):
+        began = spoke = False
+        left = max(0.0, ends_at - clock.monotonic())
+        try:
+            async with ask(msgspec.structs.replace(options.timeouts, total=left)) as events:
+                async for event in events:
+                    began = True
+                    if not spoke:
+                        spoke = not isinstance(event, _SAYS_NOTHING)
+                    yield _numbered(event, number) if isinstance(event, ResponseCompleted) else event
+            return
+        except ProviderError as error:
+            attempt = Attempt(number=number, left=ends_at - clock.monotonic(), began=began, spoke=spoke)
+            wait = wait_before_retry(options.retry, error, attempt)
+            if wait is None:
+                raise
+            retrying = Retrying(
+                attempt=number + 1, wait=wait, kind=error.kind, message=str(error), restarts=spoke
+            )
+        assembly.add(retrying)
+        yield retrying
+        with StopSwitch(options.cancel) as switch:
+            await switch.wait(partial(clock.sleep, wait))
+
+
+def _numbered(event: ResponseCompleted, attempts: int) -> ResponseCompleted:
+    return ResponseCompleted(msgspec.structs.replace(event.response, attempts=attempts))
