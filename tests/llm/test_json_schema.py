@@ -77,10 +77,8 @@ def test_a_ref_reaches_the_documents_that_were_given() -> None:
     "address", ["http://127.0.0.1:9/schema", "file:///etc/passwd", "https://example.org/a.json#/$defs/b"]
 )
 def test_nothing_is_ever_fetched(address: str) -> None:
-    assert refusal({"properties": {"a": {"$ref": address}}}) == (
-        f"the schema refers to {address.partition('#')[0]}, which is not at hand; nothing is fetched, so pass "
-        "it in `documents`"
-    )
+    problem = f"the schema refers to {address.partition('#')[0]}, which is not at hand; nothing is fetched"
+    assert refusal({"properties": {"a": {"$ref": address}}}).startswith(problem)
     documents = {"https://example.org/other.json": {"$ref": address}}
     assert "nothing is fetched" in refusal({"$ref": "https://example.org/other.json"}, documents=documents)
 
@@ -97,8 +95,8 @@ def test_pattern_is_checked() -> None:
 def test_pattern_properties_are_checked() -> None:
     schema = {"patternProperties": {"^n_": {"type": "integer"}}, "additionalProperties": False}
     assert messages(schema, {"n_a": 1, "n_b": "x", "c": 2}) == [
-        "$: Additional properties are not allowed ('c' was unexpected)",
         "$.n_b: expected integer, got string",
+        "$: Additional properties are not allowed ('c' was unexpected)",
     ]
 
 
@@ -140,10 +138,8 @@ def test_exclusive_bounds_are_checked_as_each_draft_writes_them() -> None:
 
 def test_alternatives_say_what_is_wrong_with_each() -> None:
     schema = {"anyOf": [{"type": "integer"}, {"properties": {"x": {"type": "string"}}}, {"type": "null"}]}
-    assert messages(schema, {"x": 1}) == [
-        "$: matches none of the allowed forms: expected integer, got object; "
-        "x: expected string, got integer; expected null, got object"
-    ]
+    reasons = "expected integer, got object; x: expected string, got integer; expected null, got object"
+    assert messages(schema, {"x": 1}) == [f"$: matches none of the allowed forms: {reasons}"]
 
 
 def test_keys_that_are_no_names_are_quoted_in_the_path() -> None:
@@ -194,6 +190,24 @@ def test_an_invalid_schema_is_refused_with_its_place(schema: Any, problem: str) 
 
 def test_a_document_that_is_no_valid_schema_is_refused() -> None:
     assert refusal({"$ref": "https://example.org/a"}, documents={"https://example.org/a": {"type": "bogus"}})
+    assert refusal(True, documents={"::no address": True}).startswith("the schema is invalid: Invalid URI")
+
+
+def test_an_address_that_is_none_is_refused() -> None:
+    for keyword in ("$id", "$ref"):
+        problem = "the schema is invalid at $: Invalid URI reference 'http://[::no'"
+        assert refusal({keyword: "http://[::no"}).startswith(problem)
+    nested = {"$id": "https://example.org/a", "$defs": {"b": {"$id": "http://[::no"}}}
+    assert "Invalid URI reference 'http://[::no'" in refusal(nested)
+
+
+def test_a_pointer_may_lead_through_lists_and_escaped_names() -> None:
+    schema = JsonSchema(
+        {"allOf": [{"type": "object"}], "$defs": {"a/b": {"examples": [1, {"type": "string"}]}}}
+        | {"properties": {"list": {"$ref": "#/allOf/0"}, "name": {"$ref": "#/$defs/a~1b/examples/1"}}}
+    )
+    assert schema.accepts({"list": {}, "name": "x"})
+    assert not schema.accepts({"list": {}, "name": 1})
 
 
 def test_a_value_that_is_no_json_is_a_violation() -> None:
@@ -311,8 +325,7 @@ def test_meta_schemas_are_at_hand() -> None:
 def test_any_schema_is_compiled_or_refused_and_any_value_checked(schema: Any, value: object) -> None:
     try:
         compiled = JsonSchema(schema)
-    except UsageError as error:
-        assert "\n" not in str(error)
+    except UsageError:
         return
     assert compiled.accepts(value) == (compiled.check(value) == ())
 
@@ -357,7 +370,10 @@ def test_any_object_or_array_is_found_between_words(value: object, before: str, 
 
 
 def test_the_engine_is_loaded_by_the_first_schema_only() -> None:
-    script = "import sys, dialoom.llm.json_schema as m; print('jsonschema_rs' in sys.modules, m.JsonSchema(True).accepts(1))"
+    script = (
+        "import sys, dialoom.llm.json_schema as module\n"
+        "print('jsonschema_rs' in sys.modules, module.JsonSchema(True).accepts(1))"
+    )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
     )
