@@ -1,0 +1,110 @@
+"""What a tool is given besides its arguments: who calls, for whom, and whether to stop."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Lock, get_ident
+from typing import Any, Final
+
+import msgspec
+
+from dialoom.base.cancel import CancelScope
+from dialoom.base.clock import SYSTEM_CLOCK, Clock
+from dialoom.base.ids import new_id
+
+_log = logging.getLogger("dialoom.tools")
+
+MAX_UNSEEN: Final = 1000
+"""So many notices of one call may wait for the event loop; what comes on top is dropped."""
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """A sign of life of one tool call; `value` is the tool's own."""
+
+    call_id: str
+    tool: str
+    value: object
+
+
+class ToolRun(msgspec.Struct, frozen=True, kw_only=True):
+    """The run that calls tools, and what it lends them."""
+
+    run_id: str = msgspec.field(default_factory=new_id)
+    cancel: CancelScope = msgspec.field(default_factory=CancelScope)
+    """Cancelling it ends every call of the run."""
+    deps: Any = None
+    """Whatever the tools of this program need, such as a database."""
+    on_progress: Callable[[Progress], None] | None = None
+    """Called on the event loop's thread, also for tools that run on another; must not block."""
+    clock: Clock = SYSTEM_CLOCK
+
+
+class ToolContext:
+    """One try of one tool call. A tool asks for it with a parameter of this type; models never see that."""
+
+    def __init__(self, run: ToolRun, *, call_id: str, tool_name: str) -> None:
+        self._run = run
+        self.call_id = call_id
+        self.tool_name = tool_name
+        self.cancel = CancelScope(run.cancel)
+        self._loop = _running_loop()
+        self._thread = get_ident()
+        self._lock = Lock()
+        self._unseen = 0
+
+    @property
+    def run_id(self) -> str:
+        return self._run.run_id
+
+    @property
+    def deps(self) -> Any:
+        """The object given as `ToolRun.deps`."""
+        return self._run.deps
+
+    @property
+    def stop_requested(self) -> bool:
+        """Whether the call was cancelled or its time is over; a long tool looks now and then and returns."""
+        return self.cancel.cancelled
+
+    def raise_if_stopped(self) -> None:
+        """Leave the tool when a stop was requested."""
+        self.cancel.raise_if_cancelled()
+
+    def emit(self, value: object) -> None:
+        """Show progress to whoever listens to the run. A call that was given up shows nothing any more."""
+        if self._run.on_progress is None or self.stop_requested:
+            return
+        if self._loop is None or get_ident() == self._thread:
+            self._show(value)
+            return
+        with self._lock:
+            if self._unseen >= MAX_UNSEEN:
+                return
+            self._unseen += 1
+        with suppress(RuntimeError):  # the loop is closed: nobody listens any more
+            self._loop.call_soon_threadsafe(self._show_queued, value)
+
+    def close(self) -> None:
+        """Stop following the run; whoever made the context calls this when the call is over."""
+        self.cancel.close()
+
+    def _show_queued(self, value: object) -> None:
+        with self._lock:
+            self._unseen -= 1
+        if not self.stop_requested:
+            self._show(value)
+
+    def _show(self, value: object) -> None:
+        assert self._run.on_progress is not None
+        try:
+            self._run.on_progress(Progress(self.call_id, self.tool_name, value))
+        except Exception:  # noqa: BLE001 - seam: foreign code listens here
+            _log.exception("progress listener failed", extra={"tool": self.tool_name})
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None

@@ -1,0 +1,92 @@
+"""Whatever a tool returned, made fit for a model: text as it is, values as JSON, the rest refused."""
+
+from typing import NamedTuple, Protocol, cast, runtime_checkable
+
+import msgspec
+
+from dialoom.base.text import one_line, replace_surrogates
+from dialoom.tools.result import ToolResult, failed
+
+
+@runtime_checkable
+class DumpsItself(Protocol):
+    """A pydantic model, or whatever offers the same method."""
+
+    def model_dump(self, *, mode: str) -> object: ...
+
+
+def observe(value: object, *, tool: str) -> ToolResult:
+    """Return `value` as the observation of `tool`; one that is neither text nor JSON gives an error.
+
+    Halves of characters (lone surrogates) become U+FFFD. Structs, dataclasses, enums, dates and pydantic
+    models are written as JSON; bytes are refused, for no model can read them.
+    """
+    match value:
+        case ToolResult():
+            return _cleaned(value, tool)
+        case str():
+            return ToolResult(content=replace_surrogates(value))
+        case bytes() | bytearray() | memoryview():
+            return failed("the tool returned bytes; return text or JSON values", tool=tool)
+        case _:
+            json = _to_json(value)
+    if isinstance(json, str):
+        return failed(f"the tool returned {json}", tool=tool)
+    return ToolResult(content=json.text, structured=json.value)
+
+
+def to_plain(value: object) -> object:
+    """Return `value` as plain JSON values; raises `TypeError` or another error of the value's own."""
+    return msgspec.to_builtins(value, str_keys=True, enc_hook=_encode)
+
+
+def _encode(value: object) -> object:
+    if isinstance(value, DumpsItself) and not isinstance(value, type):
+        return value.model_dump(mode="json")
+    raise TypeError(f"cannot be written as JSON: {one_line(type(value).__qualname__, 80)}")
+
+
+class _Json(NamedTuple):
+    value: object
+    text: str
+
+
+def _to_json(value: object) -> _Json | str:
+    """Return `value` as JSON, or what it is that cannot be that."""
+    try:
+        plain = to_plain(value)
+        try:
+            text = msgspec.json.encode(plain)
+        except UnicodeEncodeError:
+            plain = _without_surrogates(plain)
+            text = msgspec.json.encode(plain)
+    except RecursionError:
+        return "a value that contains itself or is nested too deeply"
+    except Exception as error:  # noqa: BLE001 - seam: a foreign value writes itself here
+        return f"{one_line(type(value).__qualname__, 80)}, which {_because(error)}"
+    return _Json(plain, text.decode())
+
+
+def _because(error: Exception) -> str:
+    text = one_line(str(error))
+    return text if text.startswith("cannot be written") else f"cannot be written as JSON: {text}"
+
+
+def _cleaned(result: ToolResult, tool: str) -> ToolResult:
+    if not isinstance(result.content, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a tool is foreign code
+        return failed("the tool returned a result whose content is not text", tool=tool)
+    json = _to_json(result.structured)
+    if isinstance(json, str):
+        return failed(f"the tool returned a result with {json}", tool=tool)
+    return msgspec.structs.replace(result, content=replace_surrogates(result.content), structured=json.value)
+
+
+def _without_surrogates(value: object) -> object:
+    if isinstance(value, str):
+        return replace_surrogates(value)
+    if isinstance(value, list | tuple):
+        return [_without_surrogates(item) for item in cast("list[object]", value)]
+    if isinstance(value, dict):
+        fields = cast("dict[str, object]", value)
+        return {replace_surrogates(key): _without_surrogates(item) for key, item in fields.items()}
+    return value

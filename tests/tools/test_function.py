@@ -1,0 +1,528 @@
+"""`@tool`: a function's signature and docstring become what a model sees, its arguments what it asks for."""
+
+import functools
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from enum import Enum
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+import msgspec
+import pydantic
+import pytest
+
+from dialoom.base.errors import UsageError
+from dialoom.llm.json_schema import JsonSchema, Violation
+from dialoom.tools import ArgumentsError, ToolContext, ToolOptions, ToolRegistry, ToolRun, tool
+from dialoom.tools.tool import Tool
+from tests.tools.calls import call, facts
+
+
+class Color(Enum):
+    """Of the paint."""
+
+    RED = "red"
+    BLUE = "blue"
+
+
+@dataclass(frozen=True)
+class Point:
+    """A place on the plan."""
+
+    x: int
+    y: float = 0.5
+
+
+@dataclass(frozen=True)
+class Circle:
+    """Round."""
+
+    center: Point
+    radius: float = 1.0
+
+
+@dataclass(frozen=True)
+class Square:
+    """Not round."""
+
+    center: Point
+    side: float = 1.0
+
+
+class Size(TypedDict):
+    """In metres."""
+
+    width: int
+    depth: NotRequired[int]
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One line of an order."""
+
+    sku: str
+    qty: Annotated[int, msgspec.Meta(ge=1)]
+    parts: list["Line"] = []
+
+
+class Address(pydantic.BaseModel):
+    """Where to send it."""
+
+    street: str = pydantic.Field(min_length=2)
+    others: "list[Address]" = []
+
+
+def schema_of(function: Callable[..., object]) -> dict[str, Any]:
+    schema = dict(tool(function).parameters_schema())
+    JsonSchema(schema)
+    return schema
+
+
+def property_of(annotation: object) -> object:
+    """The schema of one parameter of that type."""
+
+    def probe(value: Any) -> None: ...
+
+    probe.__annotations__["value"] = annotation
+    return schema_of(probe)["properties"]["value"]
+
+
+async def run(subject: Tool, /, **arguments: object) -> dict[str, object]:
+    return facts(await ToolRegistry([subject]).execute(call(subject.name, **arguments)))
+
+
+@pytest.mark.promise("agent-001")
+def test_a_function_becomes_a_tool_with_a_schema_of_its_parameters() -> None:
+    @tool
+    def stock(sku: str, depot: Literal["north", "south"] = "north", *, days: int = 1) -> int:
+        """Units on hand."""
+        return len(sku) + days
+
+    (spec,) = ToolRegistry([stock]).specs()
+    assert (spec.name, spec.description) == ("stock", "Units on hand.")
+    assert spec.parameters == {
+        "type": "object",
+        "properties": {
+            "sku": {"type": "string"},
+            "depot": {"enum": ["north", "south"], "default": "north"},
+            "days": {"type": "integer", "default": 1},
+        },
+        "required": ["sku"],
+        "additionalProperties": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("annotation", "schema"),
+    [
+        (int, {"type": "integer"}),
+        (float, {"type": "number"}),
+        (str, {"type": "string"}),
+        (bool, {"type": "boolean"}),
+        (None, {"type": "null"}),
+        (Any, {}),
+        (str | None, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
+        (int | str, {"anyOf": [{"type": "integer"}, {"type": "string"}]}),
+        (Literal["a", 1], {"enum": [1, "a"]}),
+        (list[int], {"type": "array", "items": {"type": "integer"}}),
+        (set[str], {"type": "array", "items": {"type": "string"}, "uniqueItems": True}),
+        (tuple[int, ...], {"type": "array", "items": {"type": "integer"}}),
+        (dict[str, bool], {"type": "object", "additionalProperties": {"type": "boolean"}}),
+        (Color, {"$ref": "#/$defs/Color"}),
+        (list[Point], {"type": "array", "items": {"$ref": "#/$defs/Point"}}),
+        (Annotated[int, "how many"], {"type": "integer", "description": "how many"}),
+        (
+            Annotated[int, msgspec.Meta(ge=1, description="n")],
+            {"type": "integer", "minimum": 1, "description": "n"},
+        ),
+        (
+            Annotated[str, pydantic.Field(min_length=2, pattern="^a", description="n")],
+            {"type": "string", "minLength": 2, "pattern": "^a", "description": "n"},
+        ),
+        (
+            Annotated[list[int], pydantic.Field(max_length=3)],
+            {"type": "array", "items": {"type": "integer"}, "maxItems": 3},
+        ),
+    ],
+)
+def test_each_type_has_its_schema(annotation: object, schema: object) -> None:
+    assert property_of(annotation) == schema
+
+
+def test_nested_types_are_defined_once() -> None:
+    def order(lines: list[Line], size: Size, to: Address, at: Point | None = None) -> None: ...
+
+    schema = schema_of(order)
+    assert schema["properties"] == {
+        "lines": {"type": "array", "items": {"$ref": "#/$defs/Line"}},
+        "size": {"$ref": "#/$defs/Size"},
+        "to": {"$ref": "#/$defs/Address"},
+        "at": {"anyOf": [{"$ref": "#/$defs/Point"}, {"type": "null"}], "default": None},
+    }
+    assert sorted(schema["$defs"]) == ["Address", "Line", "Point", "Size"]
+    assert schema["$defs"]["Point"] == {
+        "title": "Point",
+        "description": "A place on the plan.",
+        "type": "object",
+        "properties": {"x": {"type": "integer"}, "y": {"type": "number", "default": 0.5}},
+        "required": ["x"],
+    }
+
+
+def test_parameters_are_described_by_the_docstring_unless_by_their_type() -> None:
+    def stock(sku: str, depot: Annotated[str, "a town"], days: int, note: str) -> None:
+        """Units on hand.  sku: article number.
+
+        Args:
+            depot: not this
+            days: how far ahead
+        """
+
+    tool_ = tool(stock)
+    properties = tool_.parameters_schema()["properties"]
+    assert {name: each.get("description") for name, each in properties.items()} == {
+        "sku": "article number.",
+        "depot": "a town",
+        "days": "how far ahead",
+        "note": None,
+    }
+    assert tool_.description == "Units on hand."
+
+
+async def test_arguments_arrive_as_the_types_of_the_signature() -> None:
+    seen: list[object] = []
+
+    @tool
+    def order(
+        lines: list[Line], size: Size, to: Address, *, at: Point, color: Color, tags: set[str], on: date
+    ) -> None:
+        seen.extend([lines, size, to, at, color, tags, on])
+
+    await ToolRegistry([order]).execute(
+        call(
+            "order",
+            lines=[{"sku": "a", "qty": 1, "parts": [{"sku": "b", "qty": 2}]}],
+            size={"width": 1},
+            to={"street": "Elm", "others": [{"street": "Oak"}]},
+            at={"x": 1, "y": 2},
+            color="red",
+            tags=["x"],
+            on="2026-11-30",
+        )
+    )
+    assert seen == [
+        [Line(sku="a", qty=1, parts=[Line(sku="b", qty=2)])],
+        {"width": 1},
+        Address(street="Elm", others=[Address(street="Oak")]),
+        Point(1, 2.0),
+        Color.RED,
+        {"x"},
+        date(2026, 11, 30),
+    ]
+
+
+async def test_a_union_of_classes_becomes_the_one_that_knows_the_given_fields() -> None:
+    seen: list[object] = []
+
+    @tool
+    def draw(shapes: list[Circle | Square], label: Circle | Address | None = None) -> None:
+        seen.extend([*shapes, label])
+
+    center = {"x": 1}
+    shapes = [{"center": center}, {"center": center, "side": 2}, {"center": center, "radius": 3}]
+    await run_quietly(draw, shapes=shapes, label={"street": "Elm"})
+    await run_quietly(draw, shapes=[])
+    assert seen == [
+        Circle(Point(1)),
+        Square(Point(1), 2.0),
+        Circle(Point(1), 3.0),
+        Address(street="Elm"),
+        None,
+    ]
+    properties = draw.parameters_schema()["properties"]
+    assert properties == {
+        "shapes": {
+            "type": "array",
+            "items": {"anyOf": [{"$ref": "#/$defs/Circle"}, {"$ref": "#/$defs/Square"}]},
+        },
+        "label": {
+            "anyOf": [
+                {"anyOf": [{"$ref": "#/$defs/Circle"}, {"$ref": "#/$defs/Address"}]},
+                {"type": "null"},
+            ],
+            "default": None,
+        },
+    }
+
+
+async def run_quietly(subject: Tool, /, **arguments: object) -> None:
+    result = await ToolRegistry([subject]).execute(call(subject.name, **arguments))
+    assert not result.is_error, result.content
+
+
+async def test_what_fits_no_type_of_a_union_is_told() -> None:
+    @tool
+    def measure(shape: Annotated[Circle | Square | list[int] | set[str], "what"]) -> None: ...
+
+    registry = ToolRegistry([measure])
+    registry.set_validate_arguments(False)
+    result = await registry.execute(call("measure", shape={"center": 1}))
+    assert facts(result)["violations"] == [
+        {"path": "$.shape", "message": "fits none of Circle, Square, list[int], set[str]"}
+    ]
+
+
+async def test_defaults_are_the_functions_own() -> None:
+    @tool
+    def greet(name: str = "you", times: int = None, at: Point = Point(1), marks: list[str] = []) -> object:  # noqa: B006, RUF013 - as people write it
+        return [name, times, at, marks]
+
+    assert await ToolRegistry([greet]).execute(call("greet")) == await ToolRegistry([greet]).execute(
+        call("greet", name="you", times=None)
+    )
+    assert greet.parameters_schema()["properties"] == {
+        "name": {"type": "string", "default": "you"},
+        "times": {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": None},
+        "at": {"$ref": "#/$defs/Point", "default": {"x": 1, "y": 0.5}},
+        "marks": {"type": "array", "items": {"type": "string"}, "default": []},
+    }
+
+
+def test_a_default_of_none_allows_null_whatever_the_hint() -> None:
+    def find(limit: Annotated[int, "at most"] = None, near: int | None = None, like: Any = None) -> None: ...  # noqa: RUF013 - as people write it
+
+    nullable = {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": None}
+    assert schema_of(find)["properties"] == {
+        "limit": nullable | {"description": "at most"},
+        "near": nullable,
+        "like": {"default": None},
+    }
+
+
+def test_a_default_that_json_cannot_carry_is_left_out_of_the_schema() -> None:
+    def wait(seconds: float = 1j) -> None: ...
+
+    assert schema_of(wait)["properties"] == {"seconds": {"type": "number"}}
+
+
+async def test_whole_numbers_may_come_as_floats_anywhere() -> None:
+    @tool
+    def add(numbers: list[int], extra: dict[str, int], factor: int) -> int:
+        return (sum(numbers) + sum(extra.values())) * factor
+
+    result = await ToolRegistry([add]).execute(call("add", numbers=[1.0, 2], extra={"a": 3.0}, factor=2.0))
+    assert result.content == "12"
+
+
+async def test_the_context_is_given_to_the_tool_and_hidden_from_the_model() -> None:
+    @tool
+    async def whoami(greeting: str, ctx: ToolContext) -> str:
+        """Say who calls."""
+        return f"{greeting} {ctx.deps} {ctx.run_id} {ctx.call_id} {ctx.tool_name} {ctx.stop_requested}"
+
+    assert whoami.parameters_schema()["properties"] == {"greeting": {"type": "string"}}
+    run = ToolRun(run_id="run_1", deps="Ada")
+    result = await ToolRegistry([whoami]).execute(call("whoami", greeting="hi"), run)
+    assert result.content == "hi Ada run_1 call_whoami whoami False"
+
+
+async def test_an_optional_context_is_given_too() -> None:
+    @tool
+    def named(ctx: ToolContext | None = None) -> str:
+        return ctx.tool_name if ctx else "nobody"
+
+    assert (await ToolRegistry([named]).execute(call("named"))).content == "named"
+    assert named() == "nobody"
+
+
+def test_a_tool_called_like_the_function_is_the_function() -> None:
+    @tool
+    def double(n: int) -> int:
+        """Twice the number."""
+        return 2 * n
+
+    assert double(4) == 8
+    assert (double.__name__, double.__doc__) == ("double", "Twice the number.")
+
+
+def test_options_are_fields_of_the_decorator() -> None:
+    @tool(name="pay-out", requires_approval=True, timeout=3.5, idempotent=True, max_result_chars=99)
+    def pay(amount: float) -> None: ...
+
+    assert pay.name == "pay-out"
+    assert pay.options == ToolOptions(
+        requires_approval=True, timeout=3.5, idempotent=True, max_result_chars=99
+    )
+
+
+async def test_methods_partials_and_callable_objects_are_tools_too() -> None:
+    class Shop:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def sign(self, text: str) -> str:
+            return f"{self.name}: {text}"
+
+        async def __call__(self, text: str) -> str:
+            return self.sign(text)
+
+    def power(base: int, exponent: int) -> int:
+        return base**exponent
+
+    shop = Shop("Elm")
+    bound, object_, square = tool(shop.sign), tool(shop), tool(functools.partial(power, exponent=2))
+    registry = ToolRegistry([bound, object_, square])
+    assert registry.names() == ("sign", "Shop", "power")
+    answers = [
+        await registry.execute(each)
+        for each in (call("sign", text="a"), call("Shop", text="b"), call("power", base=3))
+    ]
+    assert [answer.content for answer in answers] == ["Elm: a", "Elm: b", "9"]
+
+
+def unhinted(value) -> None: ...
+def many(*values: int) -> None: ...
+def rest(**values: int) -> None: ...
+def by_place(value: int, /) -> None: ...
+def unknown(value: "Nowhere") -> None: ...  # noqa: F821 - that is the point
+def odd(value: complex) -> None: ...
+def slots(__slots__: int) -> None: ...
+def nested(value: "list[Nowhere]") -> None: ...  # noqa: F821 - that is the point
+def two_contexts(a: ToolContext, b: ToolContext) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("function", "problem"),
+    [
+        (unhinted, "parameter 'value' of tool 'unhinted' has no type hint; add one"),
+        (many, "tool 'many' takes *values: int; models name each argument, so name each parameter"),
+        (rest, "tool 'rest' takes **values: int; models name each argument, so name each parameter"),
+        (by_place, "tool 'by_place' takes value: int; models name each argument, so name each parameter"),
+        (
+            unknown,
+            (
+                "the type hints of tool 'unknown' cannot be read: name 'Nowhere' is not defined; "
+                "define the types at the top of its module"
+            ),
+        ),
+        (
+            odd,
+            (
+                "a parameter of tool 'odd' has a type that JSON cannot carry: "
+                "type <class 'complex'> is not supported"
+            ),
+        ),
+        (
+            slots,
+            (
+                "the parameters of tool 'slots' cannot be used: "
+                "'__slots__' in __slots__ conflicts with class variable"
+            ),
+        ),
+        (
+            nested,
+            (
+                "the type hints of tool 'nested' cannot be read: name 'Nowhere' is not defined; "
+                "define the types at the top of its module"
+            ),
+        ),
+        (two_contexts, "tool 'two_contexts' takes the context twice; keep one of a, b"),
+    ],
+)
+def test_a_signature_no_model_could_fill_is_refused(function: Callable[..., None], problem: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        tool(function)
+    assert str(caught.value) == problem
+
+
+def test_options_without_sense_are_refused() -> None:
+    with pytest.raises(
+        UsageError, match="a tool has timeout 0; give seconds above 0, or None for the policy's"
+    ):
+        ToolOptions(timeout=0)
+    with pytest.raises(UsageError, match="a tool has max_result_chars 0; give at least 1"):
+        ToolOptions(max_result_chars=0)
+
+
+async def test_types_may_be_named_before_they_are_defined() -> None:
+    @tool
+    def total(lines: "list[Line]", more: list["Line"]) -> int:
+        return sum(line.qty for line in [*lines, *more])
+
+    line = {"sku": "a", "qty": 2}
+    assert (await ToolRegistry([total]).execute(call("total", lines=[line], more=[line]))).content == "4"
+
+
+def test_two_types_of_one_name_are_refused() -> None:
+    other = pydantic.create_model("Point", z=(int, ...))
+    holder = pydantic.create_model("Holder", point=(other, ...))
+
+    def between(a: Point, b: Any) -> None: ...
+
+    between.__annotations__["b"] = holder
+    with pytest.raises(UsageError, match="tool 'between' takes two types called Point; rename one of them"):
+        tool(between)
+
+
+async def test_arguments_that_are_not_checked_before_are_still_decoded_strictly() -> None:
+    @tool
+    def order(line: Line, to: Address | None = None, counts: dict[int, int] | None = None) -> None: ...
+
+    registry = ToolRegistry([order])
+    registry.set_validate_arguments(False)
+    line = {"sku": "a", "qty": 1}
+
+    async def violations(**arguments: object) -> object:
+        return facts(await registry.execute(call("order", **arguments)))["violations"]
+
+    assert await violations(line={"sku": "a", "qty": 0}) == [
+        {"path": "$.line.qty", "message": "Expected `int` >= 1"}
+    ]
+    assert await violations(line=line, extra=1) == [
+        {"path": "$", "message": "Object contains unknown field `extra`"}
+    ]
+    assert await violations(line=line, to={"street": "E"}) == [
+        {"path": "$.to", "message": "street: String should have at least 2 characters"}
+    ]
+    assert await violations(line=line, counts={"a": 1}) == [
+        {"path": "$.counts", "message": "Expected `int`, got `str`"}
+    ]
+
+
+async def test_a_model_type_of_another_library_says_what_is_wrong_in_its_own_words() -> None:
+    class Even:
+        """Not pydantic, but with the same two methods."""
+
+        @classmethod
+        def model_json_schema(cls, *, ref_template: str) -> dict[str, Any]:
+            return {"type": "integer"}
+
+        @classmethod
+        def model_validate(cls, value: object) -> "Even":
+            if value == 2:
+                return cls()
+            raise ValueError("odd")
+
+    def halve(n: Any) -> str:
+        return f"half of {type(n).__name__}"
+
+    halve.__annotations__["n"] = Even
+    subject = tool(halve)
+    assert (await ToolRegistry([subject]).execute(call("halve", n=2))).content == "half of Even"
+    assert (await run(subject, n=3))["violations"] == [{"path": "$.n", "message": "odd"}]
+
+
+def test_an_arguments_error_lists_its_violations_in_one_line() -> None:
+    error = ArgumentsError((Violation("$.a", "is odd"), Violation("$.b", "is even")))
+    assert str(error) == "$.a: is odd; $.b: is even"
+
+
+def test_importing_tools_loads_neither_pydantic_nor_the_schema_engine() -> None:
+    script = (
+        "import sys, dialoom.tools; print([m for m in ('pydantic', 'jsonschema_rs') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout == "[]\n"

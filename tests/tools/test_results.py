@@ -1,0 +1,218 @@
+"""Whatever a tool returns, the model gets text it can read and of a size it can bear."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from typing import cast
+
+import msgspec
+import pydantic
+import pytest
+
+from dialoom.base.cancel import CancelScope
+from dialoom.llm.messages import ToolCall
+from dialoom.testing.clock import ManualClock
+from dialoom.tools import ToolExecutionPolicy, ToolRegistry, ToolResult, ToolRun, tool
+from tests.tools.calls import PATIENCE, call, facts, happened
+
+
+class Mood(Enum):
+    """How it is."""
+
+    GOOD = "good"
+
+
+@dataclass
+class Place:
+    """Where it is."""
+
+    x: int
+
+
+class Row(msgspec.Struct):
+    """What it is."""
+
+    n: int
+
+
+class Model(pydantic.BaseModel):
+    """Made by pydantic."""
+
+    at: datetime
+
+
+class Broken:
+    """Fails when it is written."""
+
+    def model_dump(self, *, mode: str) -> object:
+        raise RuntimeError("no\nway")
+
+
+def returning(value: object) -> ToolRegistry:
+    @tool(name="give")
+    async def give() -> object:
+        return value
+
+    return ToolRegistry([give])
+
+
+async def given(value: object) -> ToolResult:
+    return await returning(value).execute(call("give"))
+
+
+NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("value", "content"),
+    [
+        ("as it is\n", "as it is\n"),
+        ("", ""),
+        (None, "null"),
+        (3, "3"),
+        (True, "true"),
+        (0.1, "0.1"),
+        ([1, "a"], '[1,"a"]'),
+        ((1, {2}), "[1,[2]]"),
+        ({"ä": 1}, '{"ä":1}'),
+        ({1: "a"}, '{"1":"a"}'),
+        (Mood.GOOD, '"good"'),
+        (Place(1), '{"x":1}'),
+        (Row(1), '{"n":1}'),
+        ([Model(at=NOON)], '[{"at":"2026-11-30T12:00:00Z"}]'),
+        (NOON, '"2026-11-30T12:00:00Z"'),
+        ("\ud83d\ude00 \ud800", "\U0001f600 \ufffd"),
+        ({"\ud800": ["\udc00", 1, ("a",)]}, '{"\ufffd":["\ufffd",1,["a"]]}'),
+    ],
+)
+async def test_text_stays_text_and_values_become_json(value: object, content: str) -> None:
+    result = await given(value)
+    assert (result.content, result.is_error) == (content, False)
+
+
+async def test_a_value_is_kept_beside_its_text_as_plain_json() -> None:
+    assert await given([Place(1), Mood.GOOD]) == ToolResult(
+        content='[{"x":1},"good"]', structured=[{"x": 1}, "good"]
+    )
+    assert await given("text") == ToolResult(content="text")
+
+
+def circle() -> object:
+    value: list[object] = []
+    value.append(value)
+    return value
+
+
+def numbers() -> Iterator[int]:
+    yield 1
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        (b"\x00", "the tool returned bytes; return text or JSON values"),
+        (bytearray(b"a"), "the tool returned bytes; return text or JSON values"),
+        (memoryview(b"a"), "the tool returned bytes; return text or JSON values"),
+        (object(), "the tool returned object, which cannot be written as JSON: object"),
+        ([{"a": 1j}], "the tool returned list, which cannot be written as JSON: complex"),
+        (numbers(), "the tool returned generator, which cannot be written as JSON: generator"),
+        (Model, "the tool returned ModelMetaclass, which cannot be written as JSON: ModelMetaclass"),
+        (circle(), "the tool returned a value that contains itself or is nested too deeply"),
+        (Broken(), "the tool returned Broken, which cannot be written as JSON: no way"),
+    ],
+)
+async def test_what_no_model_can_read_is_an_error_that_names_the_type(value: object, error: str) -> None:
+    result = await given(value)
+    assert (facts(result), result.is_error) == ({"error": error, "tool": "give"}, True)
+
+
+async def test_a_tool_may_return_a_result_of_its_own() -> None:
+    own = ToolResult(content="sold out", structured={"left": 0}, is_error=True, card={"kind": "note"})
+    assert await given(own) == own
+    assert await given(ToolResult(content="\ud800", structured=Place(1), card=1)) == ToolResult(
+        content="\ufffd", structured={"x": 1}, card=1
+    )
+
+
+async def test_a_result_that_is_no_text_or_no_json_is_an_error() -> None:
+    not_text = await given(ToolResult(content=cast("str", 5)))
+    assert facts(not_text)["error"] == "the tool returned a result whose content is not text"
+    not_json = await given(ToolResult(structured=[1j]))
+    assert (
+        facts(not_json)["error"]
+        == "the tool returned a result with list, which cannot be written as JSON: complex"
+    )
+
+
+async def test_a_long_text_is_cut_with_a_note() -> None:
+    policy = ToolExecutionPolicy(max_result_chars=5)
+    result = await returning("0123456789").execute(call("give"), policy=policy)
+    assert result == ToolResult(content="01234\n[cut: the first 5 of 10 characters; the rest was not kept]")
+    assert (await returning("01234").execute(call("give"), policy=policy)).content == "01234"
+
+
+async def test_ten_megabytes_are_kept_elsewhere_and_the_model_is_told_where() -> None:
+    kept: dict[str, str] = {}
+
+    def spill(call: ToolCall, text: str) -> str:
+        assert threading.current_thread() is not threading.main_thread()
+        kept[call.id] = text
+        return f"result {call.id}\nof today"
+
+    big = ["x" * 100] * 100_000
+    policy = ToolExecutionPolicy(spill=spill)
+    result = await returning(big).execute(call("give"), policy=policy)
+    assert kept == {"call_give": msgspec.json.encode(big).decode()}
+    size = len(kept["call_give"])
+    note = f"\n[cut: the first 50000 of {size} characters; all of it is kept as result call_give of today]"
+    assert result.content == kept["call_give"][:50_000] + note
+    assert result.structured == big
+
+
+async def test_a_tool_has_a_bound_of_its_own() -> None:
+    @tool(max_result_chars=3)
+    def long() -> str:
+        return "abcdef"
+
+    assert (await ToolRegistry([long]).execute(call("long"))).content.startswith("abc\n[cut: ")
+
+
+async def test_an_error_is_cut_like_any_answer() -> None:
+    policy = ToolExecutionPolicy(max_result_chars=8)
+    failing = await returning(b"").execute(call("give"), policy=policy)
+    assert failing.content.startswith('{"error"\n[cut: ')
+
+
+async def test_a_spill_that_fails_costs_the_rest_and_not_the_answer() -> None:
+    def full(call: ToolCall, text: str) -> str:
+        raise OSError("disk full")
+
+    policy = ToolExecutionPolicy(max_result_chars=1, spill=full)
+    result = await returning("abc").execute(call("give"), policy=policy)
+    assert result.content == "a\n[cut: the first 1 of 3 characters; the rest was not kept]"
+
+
+@pytest.mark.parametrize("ends", ["by timeout", "by cancelling"])
+async def test_a_spill_that_blocks_is_given_up_and_the_answer_kept(ends: str) -> None:
+    started, free, clock, scope = threading.Event(), threading.Event(), ManualClock(), CancelScope()
+
+    def blocked(call: ToolCall, text: str) -> str:
+        started.set()
+        free.wait(PATIENCE)
+        return "too late"
+
+    policy = ToolExecutionPolicy(max_result_chars=1, spill=blocked, timeout=4)
+    run = ToolRun(clock=clock, cancel=scope)
+    task = asyncio.create_task(returning("abc").execute(call("give"), run, policy=policy))
+    await happened(started)
+    finish: dict[str, Callable[[], None]] = {"by timeout": lambda: None, "by cancelling": scope.cancel}
+    finish[ends]()
+    if ends == "by timeout":
+        await clock.advance(4)
+    result = await task
+    assert result.content == "a\n[cut: the first 1 of 3 characters; the rest was not kept]"
+    assert scope.cancelled == (ends == "by cancelling")
+    free.set()
