@@ -23,6 +23,9 @@ from dialoom.llm.events import ToolCallReady as ToolCallReady
 from dialoom.llm.events import ToolCallStarted as ToolCallStarted
 from dialoom.llm.events import UsageUpdate as UsageUpdate
 from dialoom.llm.events import Warned as Warned
+from dialoom.llm.json_schema import JsonSchema as JsonSchema
+from dialoom.llm.json_schema import Violation as Violation
+from dialoom.llm.json_schema import extract_json as extract_json
 from dialoom.llm.messages import Message as Message
 from dialoom.llm.messages import OpaquePart as OpaquePart
 from dialoom.llm.messages import Origin as Origin
@@ -61,4 +64,8 @@ from dialoom.llm.resolve import resolve_model as resolve_model
 from dialoom.llm.response import ChatResponse as ChatResponse
 from dialoom.llm.response import FinishReason as FinishReason
 from dialoom.llm.retry import RetryPolicy as RetryPolicy
+from dialoom.llm.structured.chat import chat_structured as chat_structured
+from dialoom.llm.structured.partial import PartialJson as PartialJson
+from dialoom.llm.structured.result import StructuredResult as StructuredResult
+from dialoom.llm.tool_modes.provider import ToolModeProvider as ToolModeProvider
 from dialoom.llm.usage import Usage as Usage
