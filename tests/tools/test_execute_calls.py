@@ -1,7 +1,6 @@
 """The calls of one round: together, in order, bounded, and stopped at once when that is asked."""
 
 import asyncio
-import contextvars
 import logging
 import threading
 from collections.abc import Callable
@@ -13,9 +12,7 @@ from dialoom.base.errors import UsageError
 from dialoom.llm.messages import ToolCall
 from dialoom.testing.clock import ManualClock, settle
 from dialoom.tools import (
-    Progress,
     StoppableTool,
-    Tool,
     ToolContext,
     ToolExecutionPolicy,
     ToolRegistry,
@@ -23,7 +20,6 @@ from dialoom.tools import (
     execute_calls,
     tool,
 )
-from dialoom.tools.workers import Workers
 from tests.tools.calls import PATIENCE, becomes_true, call, facts, happened
 
 
@@ -258,34 +254,6 @@ async def test_the_end_of_the_runs_own_time_is_not_blamed_on_the_tool() -> None:
     assert (result.cancelled, result.timeout) == (True, False)
 
 
-async def test_a_tool_is_told_to_stop_even_when_every_thread_is_taken(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    class Stuck(Tool):
-        """Waits until it is cancelled."""
-
-        name = "stuck"
-
-        def __init__(self) -> None:
-            self.started, self.woken = threading.Event(), threading.Event()
-
-        def run(self, args: dict[str, object], ctx: ToolContext) -> None:
-            self.started.set()
-            self.woken.wait(PATIENCE)
-
-        def cancel(self) -> None:
-            self.woken.set()
-
-    stuck, run, single = Stuck(), ToolRun(), Workers(size=1)
-    monkeypatch.setattr("dialoom.tools.attempt.tool_workers", lambda: single)
-    calls = [call("stuck"), call("stuck")]
-    round_ = asyncio.create_task(execute_calls(ToolRegistry([stuck]), calls, run=run))
-    await happened(stuck.started)
-    run.cancel.cancel()
-    assert [result.cancelled for result in await round_] == [True, True]
-    await happened(stuck.woken)
-
-
 async def test_a_run_that_was_cancelled_before_runs_nothing() -> None:
     desk, run = Desk(), ToolRun()
     run.cancel.cancel()
@@ -415,79 +383,6 @@ async def test_cancelling_during_the_pause_before_a_retry_ends_it() -> None:
     assert tries == [1]
 
 
-async def test_context_variables_reach_sync_and_async_tools() -> None:
-    user = contextvars.ContextVar("user", default="nobody")
-    user.set("Ada")
-
-    @tool
-    def here() -> str:
-        return f"{user.get()} {threading.current_thread() is threading.main_thread()}"
-
-    @tool
-    async def there() -> str:
-        return f"{user.get()} {threading.current_thread() is threading.main_thread()}"
-
-    results = await execute_calls(ToolRegistry([here, there]), [call("here"), call("there")])
-    assert [result.content for result in results] == ["Ada False", "Ada True"]
-
-
-async def test_a_plain_function_that_returns_an_awaitable_is_awaited() -> None:
-    async def later(n: int) -> int:
-        return n + 1
-
-    @tool
-    def wrapped(n: int) -> object:
-        return later(n)
-
-    assert (await ToolRegistry([wrapped]).execute(call("wrapped", n=1))).content == "2"
-
-
-async def test_progress_from_a_thread_is_shown_on_the_loops_thread_and_in_order() -> None:
-    shown: list[tuple[object, bool]] = []
-
-    def listen(progress: Progress) -> None:
-        shown.append((progress.value, threading.current_thread() is threading.main_thread()))
-
-    @tool
-    def count(ctx: ToolContext) -> str:
-        for n in range(3):
-            ctx.emit(n)
-        return "counted"
-
-    assert (
-        await ToolRegistry([count]).execute(call("count"), ToolRun(on_progress=listen))
-    ).content == "counted"
-    assert shown == [(0, True), (1, True), (2, True)]
-
-
-async def test_progress_that_nobody_takes_is_dropped_past_a_bound() -> None:
-    shown: list[Progress] = []
-
-    @tool
-    def chatter(ctx: ToolContext) -> None:
-        for n in range(5000):
-            ctx.emit(n)
-
-    context = ToolContext(ToolRun(on_progress=shown.append), call_id="c", tool_name="chatter")
-    thread = threading.Thread(target=lambda: chatter(context))
-    thread.start()
-    thread.join(PATIENCE)  # the loop cannot look meanwhile
-    await settle()
-    assert [each.value for each in shown] == list(range(1000))
-
-
-async def test_progress_after_the_stop_is_not_shown() -> None:
-    shown: list[Progress] = []
-    run = ToolRun(on_progress=shown.append)
-    context = ToolContext(run, call_id="c", tool_name="t")
-    thread = threading.Thread(target=lambda: context.emit("before the stop, shown too late"))
-    thread.start()
-    thread.join(PATIENCE)
-    run.cancel.cancel()
-    await settle()
-    assert shown == []
-
-
 def test_a_tool_may_outlive_its_loop() -> None:
     blocked, shown, emitted = Blocked(), [], threading.Event()
 
@@ -513,43 +408,3 @@ def test_a_tool_may_outlive_its_loop() -> None:
     blocked.free.set()
     assert emitted.wait(PATIENCE)
     assert shown == []
-
-
-def test_a_context_whose_loop_is_closed_shows_nothing() -> None:
-    shown: list[Progress] = []
-
-    async def make() -> ToolContext:
-        return ToolContext(ToolRun(on_progress=shown.append), call_id="c", tool_name="t")
-
-    context = asyncio.run(make())
-    thread = threading.Thread(target=lambda: context.emit(1))
-    thread.start()
-    thread.join(PATIENCE)
-    assert shown == []
-
-
-def test_workers_stay_within_their_number_and_are_used_again() -> None:
-    workers = Workers(size=2)
-    gate, names = threading.Event(), set[str]()
-
-    def job() -> None:
-        gate.wait(PATIENCE)
-        names.add(threading.current_thread().name)
-
-    jobs = [workers.submit(job) for _ in range(6)]
-    gate.set()
-    for each in jobs:
-        each.result(PATIENCE)
-    assert len(names) <= 2
-
-
-def test_a_job_that_was_cancelled_before_its_turn_never_starts() -> None:
-    workers = Workers(size=1)
-    gate, ran = threading.Event(), []
-    first = workers.submit(lambda: gate.wait(PATIENCE))
-    second = workers.submit(lambda: ran.append(1))
-    assert second.cancel()
-    gate.set()
-    assert first.result(PATIENCE)
-    assert workers.submit(lambda: "third").result(PATIENCE) == "third"
-    assert ran == []

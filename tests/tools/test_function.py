@@ -4,73 +4,19 @@ import functools
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import date
-from enum import Enum
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal
 
 import msgspec
 import pydantic
 import pytest
 
 from dialoom.base.errors import UsageError
-from dialoom.llm.json_schema import JsonSchema, Violation
-from dialoom.tools import ArgumentsError, ToolContext, ToolOptions, ToolRegistry, ToolRun, tool
+from dialoom.llm.json_schema import JsonSchema
+from dialoom.tools import ToolContext, ToolOptions, ToolRegistry, ToolRun, tool
 from dialoom.tools.tool import Tool
 from tests.tools.calls import call, facts
-
-
-class Color(Enum):
-    """Of the paint."""
-
-    RED = "red"
-    BLUE = "blue"
-
-
-@dataclass(frozen=True)
-class Point:
-    """A place on the plan."""
-
-    x: int
-    y: float = 0.5
-
-
-@dataclass(frozen=True)
-class Circle:
-    """Round."""
-
-    center: Point
-    radius: float = 1.0
-
-
-@dataclass(frozen=True)
-class Square:
-    """Not round."""
-
-    center: Point
-    side: float = 1.0
-
-
-class Size(TypedDict):
-    """In metres."""
-
-    width: int
-    depth: NotRequired[int]
-
-
-class Line(msgspec.Struct, frozen=True):
-    """One line of an order."""
-
-    sku: str
-    qty: Annotated[int, msgspec.Meta(ge=1)]
-    parts: list["Line"] = []
-
-
-class Address(pydantic.BaseModel):
-    """Where to send it."""
-
-    street: str = pydantic.Field(min_length=2)
-    others: "list[Address]" = []
+from tests.tools.shapes import Address, Circle, Color, Line, Point, Size, Square
 
 
 def schema_of(function: Callable[..., object]) -> dict[str, Any]:
@@ -86,10 +32,6 @@ def property_of(annotation: object) -> object:
 
     probe.__annotations__["value"] = annotation
     return schema_of(probe)["properties"]["value"]
-
-
-async def run(subject: Tool, /, **arguments: object) -> dict[str, object]:
-    return facts(await ToolRegistry([subject]).execute(call(subject.name, **arguments)))
 
 
 @pytest.mark.promise("agent-001")
@@ -275,7 +217,7 @@ async def test_what_fits_no_type_of_a_union_is_told() -> None:
 
 async def test_defaults_are_the_functions_own() -> None:
     @tool
-    def greet(name: str = "you", times: int = None, at: Point = Point(1), marks: list[str] = []) -> object:  # noqa: B006, RUF013 - as people write it
+    def greet(name: str = "you", times: int = None, at: Point = Point(1), marks: list[str] = []) -> object:  # noqa: B006, B008, RUF013 - as people write it
         return [name, times, at, marks]
 
     assert await ToolRegistry([greet]).execute(call("greet")) == await ToolRegistry([greet]).execute(
@@ -381,61 +323,6 @@ async def test_methods_partials_and_callable_objects_are_tools_too() -> None:
     assert [answer.content for answer in answers] == ["Elm: a", "Elm: b", "9"]
 
 
-def unhinted(value) -> None: ...
-def many(*values: int) -> None: ...
-def rest(**values: int) -> None: ...
-def by_place(value: int, /) -> None: ...
-def unknown(value: "Nowhere") -> None: ...  # noqa: F821 - that is the point
-def odd(value: complex) -> None: ...
-def slots(__slots__: int) -> None: ...
-def nested(value: "list[Nowhere]") -> None: ...  # noqa: F821 - that is the point
-def two_contexts(a: ToolContext, b: ToolContext) -> None: ...
-
-
-@pytest.mark.parametrize(
-    ("function", "problem"),
-    [
-        (unhinted, "parameter 'value' of tool 'unhinted' has no type hint; add one"),
-        (many, "tool 'many' takes *values: int; models name each argument, so name each parameter"),
-        (rest, "tool 'rest' takes **values: int; models name each argument, so name each parameter"),
-        (by_place, "tool 'by_place' takes value: int; models name each argument, so name each parameter"),
-        (
-            unknown,
-            (
-                "the type hints of tool 'unknown' cannot be read: name 'Nowhere' is not defined; "
-                "define the types at the top of its module"
-            ),
-        ),
-        (
-            odd,
-            (
-                "a parameter of tool 'odd' has a type that JSON cannot carry: "
-                "type <class 'complex'> is not supported"
-            ),
-        ),
-        (
-            slots,
-            (
-                "the parameters of tool 'slots' cannot be used: "
-                "'__slots__' in __slots__ conflicts with class variable"
-            ),
-        ),
-        (
-            nested,
-            (
-                "the type hints of tool 'nested' cannot be read: name 'Nowhere' is not defined; "
-                "define the types at the top of its module"
-            ),
-        ),
-        (two_contexts, "tool 'two_contexts' takes the context twice; keep one of a, b"),
-    ],
-)
-def test_a_signature_no_model_could_fill_is_refused(function: Callable[..., None], problem: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        tool(function)
-    assert str(caught.value) == problem
-
-
 def test_options_without_sense_are_refused() -> None:
     with pytest.raises(
         UsageError, match="a tool has timeout 0; give seconds above 0, or None for the policy's"
@@ -452,70 +339,6 @@ async def test_types_may_be_named_before_they_are_defined() -> None:
 
     line = {"sku": "a", "qty": 2}
     assert (await ToolRegistry([total]).execute(call("total", lines=[line], more=[line]))).content == "4"
-
-
-def test_two_types_of_one_name_are_refused() -> None:
-    other = pydantic.create_model("Point", z=(int, ...))
-    holder = pydantic.create_model("Holder", point=(other, ...))
-
-    def between(a: Point, b: Any) -> None: ...
-
-    between.__annotations__["b"] = holder
-    with pytest.raises(UsageError, match="tool 'between' takes two types called Point; rename one of them"):
-        tool(between)
-
-
-async def test_arguments_that_are_not_checked_before_are_still_decoded_strictly() -> None:
-    @tool
-    def order(line: Line, to: Address | None = None, counts: dict[int, int] | None = None) -> None: ...
-
-    registry = ToolRegistry([order])
-    registry.set_validate_arguments(False)
-    line = {"sku": "a", "qty": 1}
-
-    async def violations(**arguments: object) -> object:
-        return facts(await registry.execute(call("order", **arguments)))["violations"]
-
-    assert await violations(line={"sku": "a", "qty": 0}) == [
-        {"path": "$.line.qty", "message": "Expected `int` >= 1"}
-    ]
-    assert await violations(line=line, extra=1) == [
-        {"path": "$", "message": "Object contains unknown field `extra`"}
-    ]
-    assert await violations(line=line, to={"street": "E"}) == [
-        {"path": "$.to", "message": "street: String should have at least 2 characters"}
-    ]
-    assert await violations(line=line, counts={"a": 1}) == [
-        {"path": "$.counts", "message": "Expected `int`, got `str`"}
-    ]
-
-
-async def test_a_model_type_of_another_library_says_what_is_wrong_in_its_own_words() -> None:
-    class Even:
-        """Not pydantic, but with the same two methods."""
-
-        @classmethod
-        def model_json_schema(cls, *, ref_template: str) -> dict[str, Any]:
-            return {"type": "integer"}
-
-        @classmethod
-        def model_validate(cls, value: object) -> "Even":
-            if value == 2:
-                return cls()
-            raise ValueError("odd")
-
-    def halve(n: Any) -> str:
-        return f"half of {type(n).__name__}"
-
-    halve.__annotations__["n"] = Even
-    subject = tool(halve)
-    assert (await ToolRegistry([subject]).execute(call("halve", n=2))).content == "half of Even"
-    assert (await run(subject, n=3))["violations"] == [{"path": "$.n", "message": "odd"}]
-
-
-def test_an_arguments_error_lists_its_violations_in_one_line() -> None:
-    error = ArgumentsError((Violation("$.a", "is odd"), Violation("$.b", "is even")))
-    assert str(error) == "$.a: is odd; $.b: is even"
 
 
 def test_importing_tools_loads_neither_pydantic_nor_the_schema_engine() -> None:

@@ -1,7 +1,6 @@
 """A registry answers every call a model makes, in words the model can use."""
 
 import asyncio
-import logging
 import threading
 from collections.abc import Mapping
 from typing import cast
@@ -15,7 +14,6 @@ from dialoom.llm.messages import CallProblem, ToolCall
 from dialoom.llm.options import ToolSpec
 from dialoom.testing.clock import ManualClock
 from dialoom.tools import (
-    Progress,
     Tool,
     ToolContext,
     ToolExecutionPolicy,
@@ -381,49 +379,6 @@ async def test_arguments_that_cannot_even_be_copied_are_told_when_they_were_not_
     registry.set_validate_arguments(False)
     result = await registry.execute(call("lookup", lock=threading.Lock()))
     assert facts(result)["error"] == "TypeError: cannot pickle '_thread.lock' object"
-
-
-async def test_progress_is_shown_while_the_tool_runs() -> None:
-    shown: list[Progress] = []
-
-    @tool
-    async def count(ctx: ToolContext) -> str:
-        ctx.emit(1)
-        ctx.emit({"done": 0.5})
-        return "counted"
-
-    run = ToolRun(on_progress=shown.append)
-    assert (await ToolRegistry([count]).execute(call("count"), run)).content == "counted"
-    assert shown == [Progress("call_count", "count", 1), Progress("call_count", "count", {"done": 0.5})]
-
-
-async def test_a_failing_listener_does_not_disturb_the_tool(caplog: pytest.LogCaptureFixture) -> None:
-    def broken(progress: Progress) -> None:
-        raise ValueError("listener bug")
-
-    @tool
-    async def count(ctx: ToolContext) -> str:
-        ctx.emit(1)
-        return "counted"
-
-    with caplog.at_level(logging.ERROR):
-        result = await ToolRegistry([count]).execute(call("count"), ToolRun(on_progress=broken))
-    assert result.content == "counted"
-    assert [record.message for record in caplog.records] == ["progress listener failed"]
-
-
-def test_a_context_works_without_an_event_loop() -> None:
-    shown: list[Progress] = []
-    run = ToolRun(on_progress=shown.append)
-    context = ToolContext(run, call_id="c1", tool_name="count")
-    context.emit(1)
-    context.raise_if_stopped()
-    run.cancel.cancel()
-    context.emit(2)
-    assert shown == [Progress("c1", "count", 1)]
-    with pytest.raises(Cancelled):
-        context.raise_if_stopped()
-    context.close()
 
 
 @pytest.mark.parametrize(
