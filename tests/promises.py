@@ -597,19 +597,37 @@ PROMISES: tuple[Promise, ...] = (
         "004",
         "A provider of another kind ignores response_schema, and local "
         "check and repair still secure the result",
+        "tests/llm/test_structured.py::test_a_provider_of_any_kind_is_given_the_schema_in_words_as_well",
     ),
-    Promise("llm-037", "004", "chat_structured checks the answer locally against the schema"),
+    Promise(
+        "llm-037",
+        "004",
+        "chat_structured checks the answer locally against the schema",
+        "tests/llm/test_structured.py::test_a_valid_answer_gives_the_checked_value",
+    ),
     Promise(
         "llm-038",
         "004",
         "chat_structured sends the violations back to the model and takes the repaired answer",
+        "tests/llm/test_structured.py::test_violations_go_back_and_the_repaired_answer_is_taken",
     ),
-    Promise("llm-039", "004", "chat_structured makes no more than max_repair_rounds repair calls"),
-    Promise("llm-040", "004", "chat_structured with a valid answer gives ok and the checked value"),
+    Promise(
+        "llm-039",
+        "004",
+        "chat_structured makes no more than max_repair_rounds repair calls",
+        "tests/llm/test_structured.py::test_a_hopeless_answer_ends_after_the_last_repair_with_its_violations",
+    ),
+    Promise(
+        "llm-040",
+        "004",
+        "chat_structured with a valid answer gives ok and the checked value",
+        "tests/llm/test_structured.py::test_a_valid_answer_gives_the_checked_value",
+    ),
     Promise(
         "llm-041",
         "004",
         "chat_structured with a hopeless answer gives not ok and the violations",
+        "tests/llm/test_structured.py::test_a_hopeless_answer_ends_after_the_last_repair_with_its_violations",
     ),
     Promise(
         "llm-042",
@@ -683,12 +701,18 @@ PROMISES: tuple[Promise, ...] = (
         "extract_json finds the JSON between leading and trailing prose",
         "tests/llm/test_json_schema.py::test_json_is_found_between_prose",
     ),
-    Promise("llm-054", "004", "A structured answer can be parsed bit by bit while it streams"),
+    Promise(
+        "llm-054",
+        "004",
+        "A structured answer can be parsed bit by bit while it streams",
+        "tests/llm/test_structured_text.py::test_a_structured_answer_is_parsed_bit_by_bit_while_it_streams",
+    ),
     Promise(
         "llm-055",
         "004",
         "ChatOptions.should_stop is asked before each call, and a stopped "
         "chat_structured makes no further request",
+        "tests/llm/test_structured.py::test_a_stopped_call_makes_no_further_request",
     ),
     # agent (seed 004): qa::agent, tools and loop
     Promise(
