@@ -1,4 +1,4 @@
-"""The docs are tests: every fenced python and sh block of README.md and docs/ runs, page by page, in order."""
+"""The docs are tests: every python, sh and toml block of README.md and docs/ runs, page by page, in order."""
 
 import os
 import subprocess
@@ -11,6 +11,8 @@ import pytest
 from sybil import Example, Sybil
 from sybil.integration.pytest import SybilItem
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
+
+from dialoom.cli.config import load_config
 
 ROOT = Path(__file__).parent
 
@@ -56,8 +58,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("real-model"))
 
 
+def read_config(example: Example) -> None:
+    """Read a settings file as the command would."""
+    path = Path(example.namespace["_desk"].name) / "shown.toml"
+    path.write_text(str(example.parsed), encoding="utf-8")
+    load_config(path)
+
+
 pytest_collect_file = Sybil(
-    parsers=[PythonCodeBlockParser(), CodeBlockParser(language="sh", evaluator=run_shell)],
+    parsers=[
+        PythonCodeBlockParser(),
+        CodeBlockParser(language="sh", evaluator=run_shell),
+        CodeBlockParser(language="toml", evaluator=read_config),
+    ],
     patterns=["README.md", "docs/*.md", "docs/**/*.md"],
     setup=open_desk,
     teardown=close_desk,
