@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
-CODE = ("src", "tests", "scripts", "bench")
+CODE = ("src", "tests", "scripts", "bench", "conftest.py")
 GATES = {
     "format": [BIN / "ruff", "format", "--check", "--quiet", *CODE],
     "lint": [BIN / "ruff", "check", "--quiet", *CODE],
