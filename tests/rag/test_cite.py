@@ -28,6 +28,7 @@ from dialoom.rag.cite import CitationParser, parse_citations
         ("```\nnever closed [1]", []),
         ("an unclosed ` tick [1] on a line\n[2]", [1, 2]),
         ("```not a fence``` [1]", [1]),
+        ("`one` [1] ``two ` [2] `` [3] ` [4]", [1, 3, 4]),
         ("[1\n]", []),
         ("I do not know.", []),
         ("", []),

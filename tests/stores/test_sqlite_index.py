@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import dialoom.stores
 from dialoom.base.errors import ConflictError, StoreError, UsageError
 from dialoom.rag.errors import CorruptIndexError, ReadOnlyError
 from dialoom.rag.manifest import IndexManifest
@@ -261,6 +262,12 @@ def test_text_that_is_not_unicode_is_refused_whole(opened) -> None:
     with pytest.raises(UsageError, match="surrogate"):
         store.replace_documents([one("a", 1, 0), one("b", 1, 0, text="half \ud83d")])
     assert store.documents() == []
+
+
+def test_the_package_names_its_stores() -> None:
+    assert dialoom.stores.SqliteVectorStore is SqliteVectorStore
+    with pytest.raises(AttributeError, match="no name 'Other'"):
+        _ = dialoom.stores.Other
 
 
 def change(folder: Path, statement: str) -> None:

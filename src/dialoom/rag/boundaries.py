@@ -7,9 +7,10 @@ import msgspec
 
 _CLOSERS = "\"'”’」』）】》〉)\\]"
 _PARAGRAPH = re.compile(r"\n[ \t\u3000]*\n\s*")
-# Chinese ends need no space after them; a Latin one does, and "3.5" or "v1.2" has none.
-_SENTENCE = re.compile(rf"[。！？…；][。！？…]*[{_CLOSERS}]*|[.!?][.!?]*[{_CLOSERS}]*(?=\s)|\n")
-_CLAUSE = re.compile(rf"[，、：]+[{_CLOSERS}]*|[,;:][{_CLOSERS}]*(?=\s)")
+# Chinese ends need no space after them; a Latin one does, and "3.5" or "v1.2" has none. A run of dots is
+# tried from its first one only: tried from each of them it would take time by the square.
+_SENTENCE = re.compile(rf"[。！？…；][。！？…]*[{_CLOSERS}]*|(?<![.!?])[.!?]+[{_CLOSERS}]*+(?=\s)|\n")
+_CLAUSE = re.compile(rf"[，、：]+[{_CLOSERS}]*|[,;:][{_CLOSERS}]*+(?=\s)")
 _ABBREVIATION = re.compile(
     r"(?:\b(?:Mr|Mrs|Ms|Dr|Prof|St|vs|etc|No|Fig|Sec|approx)|\b[A-Za-z]|\.[A-Za-z])\.$"
 )

@@ -15,7 +15,7 @@ _INNER = re.compile(
 )
 _NUMBERS = re.compile(r"(\d+)(?:\s*[-–—~]\s*(\d+))?")
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
-_CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
+_BACKTICKS = re.compile(r"`+")
 
 
 def parse_citations(answer: str, sources: int) -> list[int]:
@@ -84,11 +84,32 @@ class CitationParser:
             self._cited |= dict.fromkeys(self._read(line))
 
     def _read(self, line: str) -> list[int]:
-        if "`" in line:
-            line = _CODE_SPAN.sub(" ", line)
+        line = _without_code(line)
         numbers: list[int] = []
         for bracket in _BRACKET.finditer(line):
             inner = _INNER.fullmatch(unicodedata.normalize("NFKC", bracket[1]))
             for first, last in _NUMBERS.findall(inner[1] if inner else ""):
                 numbers += range(max(int(first), 1), min(int(last or first), self._sources) + 1)
         return numbers
+
+
+def _without_code(line: str) -> str:
+    """The line with its code spans taken out: from a run of backticks to the next run of equal length."""
+    if "`" not in line:
+        return line
+    runs = [(run.start(), run.end()) for run in _BACKTICKS.finditer(line)]
+    following: dict[int, int] = {}
+    closer: list[int | None] = [None] * len(runs)
+    for place in reversed(range(len(runs))):
+        length = runs[place][1] - runs[place][0]
+        closer[place] = following.get(length)
+        following[length] = place
+    kept: list[str] = []
+    end = place = 0
+    while place < len(runs):
+        last = closer[place]
+        if last is not None:
+            kept.append(line[end : runs[place][0]])
+            end, place = runs[last][1], last
+        place += 1
+    return " ".join([*kept, line[end:]])
