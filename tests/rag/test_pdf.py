@@ -41,6 +41,13 @@ def test_pages_follow_each_other_and_are_remembered() -> None:
     assert [(chunk.page, chunk.text.split()[-1]) for chunk in chunks] == [(1, "us."), (2, "page.")]
 
 
+def test_a_word_broken_at_the_end_of_a_line_is_joined() -> None:
+    assert (
+        read_one("a.pdf", make_pdf("This is a long exam-\nple of text.")).text
+        == "This is a long example of text."
+    )
+
+
 def test_bookmarks_are_headings_where_their_words_stand() -> None:
     data = make_pdf("Preface\nChapter one\nwords", "none here", outline=("Chapter one",))
     assert heads(read_one("a.pdf", data)) == [(1, "Chapter one")]

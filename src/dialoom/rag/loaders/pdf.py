@@ -13,7 +13,7 @@ from dialoom.rag.types import Document, Heading, LoadWarning, Metadata, PageSpan
 
 _PDFIUM = Lock()  # PDFium keeps global state: one call at a time in a process
 _PASSWORD_NEEDED = 4
-_SOFT_HYPHEN = re.compile("\ufffe\n?|\u00ad\n")  # PDFium's mark for a word broken at a line's end
+_SOFT_HYPHEN = re.compile("[\x02\ufffe]\n?|\u00ad\n")  # PDFium's marks for a word broken at a line's end
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _BETWEEN_PAGES = "\n\n"
 _MOST_BOOKMARKS = 10_000
