@@ -18,6 +18,7 @@ from dialoom.graph import (
     Reducers,
     State,
 )
+from dialoom.graph.channels import UNSET
 
 
 def one_write(reducer: Reducer, *, old: Any, new: Any, type: Any = None) -> Graph:  # noqa: A002
@@ -129,6 +130,10 @@ def test_a_bad_input_is_an_error_of_start_and_begins_nothing() -> None:
     assert (result.stop_reason, result.errors) == ("error", (NodeError(node=START, message=message),))
     assert result.checkpoint_id is None
     assert list(store.threads()) == []
+
+
+def test_a_default_that_was_not_given_says_so() -> None:
+    assert repr(UNSET) == "UNSET"
 
 
 def test_a_value_that_holds_itself_does_not_get_in() -> None:

@@ -14,6 +14,7 @@ from dialoom.graph.events import ErrorEvent as ErrorEvent
 from dialoom.graph.events import GraphEvent as GraphEvent
 from dialoom.graph.events import NodeBegin as NodeBegin
 from dialoom.graph.events import NodeEnd as NodeEnd
+from dialoom.graph.events import NodeStatus as NodeStatus
 from dialoom.graph.events import RunBegin as RunBegin
 from dialoom.graph.events import RunFinished as RunFinished
 from dialoom.graph.events import StepCommitted as StepCommitted

@@ -42,17 +42,15 @@ class AsyncLane:
         self._in_nodes = False
         self._asked = False
         self._timer: asyncio.Task[None] | None = None
-        self._forget: Callable[[], None] | None = None
+        self._forget = stop.scope.add_callback(lambda: post(self._loop, self._interrupt))
 
     async def __aenter__(self) -> "AsyncLane":
-        self._forget = self._stop.scope.add_callback(lambda: post(self._loop, self._interrupt))
         if (seconds := self._stop.remaining()) is not None:
             self._timer = self._loop.create_task(self._expire(seconds))
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._forget is not None:
-            self._forget()
+        self._forget()
         if self._timer is not None:
             self._timer.cancel()
             await asyncio.wait({self._timer})

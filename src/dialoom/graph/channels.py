@@ -87,10 +87,5 @@ def initial_operation(channel: Channel) -> Op | None:
     """Return what gives a channel its first value, None where it has none. Raises what a check raises."""
     if channel.default is not UNSET:
         return operation(channel, {}, channel.default)
-    match channel.reducer.kind:
-        case "extend":
-            return operation(channel, {}, [])
-        case "update":
-            return operation(channel, {}, {})
-        case "set":
-            return None
+    kind = channel.reducer.kind
+    return None if kind == "set" else operation(channel, {}, [] if kind == "extend" else {})

@@ -81,10 +81,6 @@ _NOTHING = NodeResult()
 
 
 def _status(outcome: Outcome) -> NodeStatus:
-    match outcome:
-        case NodeResult():
-            return "ok"
-        case NodeError():
-            return "error"
-        case None:
-            return "cancelled"
+    if outcome is None:
+        return "cancelled"
+    return "ok" if isinstance(outcome, NodeResult) else "error"

@@ -1,13 +1,13 @@
 """One event loop on a thread of its own, for runs that need a loop and were asked for without one."""
 
 import asyncio
-import os
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, wait
 from threading import Lock, Thread, get_ident
 from typing import Any, TypeVar
 
 from dialoom.base.errors import UsageError
+from dialoom.graph.forks import in_forked_child
 from dialoom.graph.threads import node_pool
 
 T = TypeVar("T")
@@ -78,5 +78,4 @@ def _start_over() -> None:
     _Shared.portal = None
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_start_over)
+in_forked_child(_start_over)

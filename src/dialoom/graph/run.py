@@ -82,6 +82,8 @@ class Run:
             self.publisher.chunk(step, node, value)
 
     async def aemit(self, node: str, step: int, value: object) -> None:
+        if self.stop.reason() is not None:
+            await _let_the_stop_in()
         if self.publisher is not None:
             if self.publisher.mailbox is not None:
                 await self.publisher.mailbox.room()
@@ -193,3 +195,10 @@ class Run:
             self.publisher.run_finished(result)
         self.stop.scope.close()
         return result
+
+
+async def _let_the_stop_in() -> None:
+    """Suspend, so that the cancellation a stop request brings can reach a node that does nothing but emit."""
+    import asyncio  # there already, or nothing here could wait
+
+    await asyncio.sleep(0)

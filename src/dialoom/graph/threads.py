@@ -1,6 +1,5 @@
 """Threads for nodes and stores that block: bounded, shared by all graphs, never in the way of the exit."""
 
-import os
 from collections import deque
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
@@ -8,6 +7,8 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from threading import Condition, Thread, local
 from typing import Any, Final, TypeVar
+
+from dialoom.graph.forks import in_forked_child
 
 T = TypeVar("T")
 
@@ -132,5 +133,4 @@ def _start_over() -> None:
     _Shared.stores = WorkerPool(STORE_SIZE, "dialoom-store")
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_start_over)
+in_forked_child(_start_over)
