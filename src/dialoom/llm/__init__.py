@@ -42,6 +42,7 @@ from dialoom.llm.messages import assistant as assistant
 from dialoom.llm.messages import system as system
 from dialoom.llm.messages import tool_result as tool_result
 from dialoom.llm.messages import user as user
+from dialoom.llm.metered import MeteredProvider as MeteredProvider
 from dialoom.llm.mock import Gate as Gate
 from dialoom.llm.mock import MockProvider as MockProvider
 from dialoom.llm.mock import MockRequest as MockRequest
@@ -50,6 +51,8 @@ from dialoom.llm.openai.provider import OpenAIProvider as OpenAIProvider
 from dialoom.llm.options import ChatOptions as ChatOptions
 from dialoom.llm.options import Timeouts as Timeouts
 from dialoom.llm.options import ToolSpec as ToolSpec
+from dialoom.llm.prices import Price as Price
+from dialoom.llm.prices import Prices as Prices
 from dialoom.llm.probe import probe_loopback as probe_loopback
 from dialoom.llm.profile import WireProfile as WireProfile
 from dialoom.llm.provider import Provider as Provider
@@ -69,3 +72,6 @@ from dialoom.llm.structured.partial import PartialJson as PartialJson
 from dialoom.llm.structured.result import StructuredResult as StructuredResult
 from dialoom.llm.tool_modes.provider import ToolModeProvider as ToolModeProvider
 from dialoom.llm.usage import Usage as Usage
+from dialoom.llm.usage_limits import UsageLimitError as UsageLimitError
+from dialoom.llm.usage_limits import UsageLimits as UsageLimits
+from dialoom.llm.usage_limits import UsageMeter as UsageMeter
