@@ -10,10 +10,12 @@ from dialoom.rag import (
     DocumentFailed,
     DocumentRemoved,
     DocumentSkipped,
+    IndexManifest,
     IngestFinished,
     IngestStarted,
     SyncReport,
 )
+from dialoom.stores import SqliteVectorStore
 from tests.cli.terminal import Terminal
 
 
@@ -78,3 +80,14 @@ def test_the_report_names_the_first_failures_and_counts_the_rest() -> None:
         "  not read: 2 more",
     ]
     assert report_lines(SyncReport(), "docs") == ["docs: nothing to do (0 new passages, 0.0 s)"]
+
+
+def test_an_index_of_another_recipe_is_refused_until_it_is_rebuilt(terminal: Terminal, docs: Path) -> None:
+    index = Path("old.sqlite")
+    with SqliteVectorStore(index) as store:
+        store.claim(IndexManifest(embedder="hash-v0", model="", dim=8, chunker="whole"))
+    refused = terminal.run("ask", "How long?", "--docs", str(docs), "--index", str(index), "--offline")
+    assert refused.code == 5
+    assert "--rebuild" in refused.err
+    assert terminal.run("ingest", str(docs), "--index", str(index), "--rebuild").code == 0
+    assert "three" in terminal.run("ask", "How long do refunds take?", "--index", str(index), "--offline").out

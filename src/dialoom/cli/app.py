@@ -30,7 +30,13 @@ app = App(name="dialoom", help=HELP, version=dialoom.__version__, result_action=
 
 
 @app.command(name="ingest")
-def ingest_command(docs: Path, /, *, index: Path = DEFAULT_INDEX) -> ExitCode:
+def ingest_command(
+    docs: Path,
+    /,
+    *,
+    index: Path = DEFAULT_INDEX,
+    rebuild: Annotated[bool, Parameter(negative="")] = False,
+) -> ExitCode:
     """Bring a folder of documents into an index; run it again after they changed.
 
     Parameters
@@ -39,10 +45,12 @@ def ingest_command(docs: Path, /, *, index: Path = DEFAULT_INDEX) -> ExitCode:
         A folder, or one file: txt, md, html, pdf, docx, csv, jsonl, log.
     index
         The index file; made when it is not there.
+    rebuild
+        Empty the index first: for one that another embedder or chunker made.
     """
     from dialoom.cli.ingest import ingest
 
-    return _wait_for(ingest(docs, index))
+    return _wait_for(ingest(docs, index, rebuild=rebuild))
 
 
 @app.command(name="ask")

@@ -9,14 +9,16 @@ from dialoom.cli.progress import counted, say
 from dialoom.stores import SqliteVectorStore
 
 
-async def ingest(docs: Path, index: Path = DEFAULT_INDEX) -> ExitCode:
+async def ingest(docs: Path, index: Path = DEFAULT_INDEX, *, rebuild: bool = False) -> ExitCode:
     """Sync `docs` into `index`: new and changed files are read, vanished ones are taken out.
 
     A file that cannot be read is named and left out, the others go in. A run that was stopped goes on
-    where it stood when the same command is given again.
+    where it stood when the same command is given again. `rebuild` empties the index first, whatever made it.
     """
     check_readable(docs)
     with SqliteVectorStore(index) as store:
+        if rebuild:
+            store.clear()
         report = await bring_in(docs, store)
         tell(report, docs, always=True)
         held = f"{counted(len(store), 'passage')} of {counted(len(store.documents()), 'document')}"
