@@ -13,7 +13,17 @@ GATES = {
     "lint": [BIN / "ruff", "check", "--quiet", *CODE],
     "layers": [BIN / "lint-imports", "--no-cache"],
     "types": [BIN / "pyright", "--warnings"],
-    "tests": [BIN / "pytest", "-q", "-x", "-n", "2", "-m", "not slow and not real_model"],
+    "tests": [
+        BIN / "pytest",
+        "-q",
+        "-x",
+        "-n",
+        "2",
+        "--dist",
+        "loadgroup",
+        "-m",
+        "not slow and not real_model",
+    ],
 }
 
 
