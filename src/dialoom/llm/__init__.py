@@ -1,5 +1,6 @@
 """Models: messages, one streaming interface, and the providers that speak it."""
 
+from dialoom.llm.anthropic.provider import AnthropicProvider as AnthropicProvider
 from dialoom.llm.assembly import Assembly as Assembly
 from dialoom.llm.capabilities import Capability as Capability
 from dialoom.llm.capabilities import Model as Model
@@ -47,7 +48,10 @@ from dialoom.llm.mock import Gate as Gate
 from dialoom.llm.mock import MockProvider as MockProvider
 from dialoom.llm.mock import MockRequest as MockRequest
 from dialoom.llm.offline.provider import OfflineProvider as OfflineProvider
+from dialoom.llm.openai.embeddings import EmbeddingOptions as EmbeddingOptions
+from dialoom.llm.openai.embeddings import OpenAIEmbeddings as OpenAIEmbeddings
 from dialoom.llm.openai.provider import OpenAIProvider as OpenAIProvider
+from dialoom.llm.openai.vectors import Embeddings as Embeddings
 from dialoom.llm.options import ChatOptions as ChatOptions
 from dialoom.llm.options import Timeouts as Timeouts
 from dialoom.llm.options import ToolSpec as ToolSpec
