@@ -16,12 +16,14 @@ from dialoom.llm import (
     Probe,
     ProviderError,
     Step,
+    chat,
     choose_model,
     open_provider,
     probe_loopback,
     resolve_model,
+    user,
 )
-from dialoom.llm.places import OPENAI_URL, ModelName, ollama_url, parse_model
+from dialoom.llm.places import ANTHROPIC_URL, OPENAI_URL, ModelName, ollama_url, parse_model
 from dialoom.net import Httpx2Transport
 from dialoom.testing.wire import Hold, WireReply, WireRequest, WireServer
 
@@ -73,6 +75,13 @@ def brief(choice: ModelChoice) -> tuple[str, str | None, str | None]:
         (env(OPENAI_BASE_URL=HERE), ("openai", HERE, None)),
         (env(OPENAI_BASE_URL=GPU, OPENAI_API_KEY=KEY), ("openai", GPU, KEY)),
         (env(OPENAI_API_KEY=KEY, OLLAMA_HOST="gpu"), ("openai:gpt-4o-mini", OPENAI_URL, KEY)),
+        (env(ANTHROPIC_API_KEY=KEY), ("anthropic:claude-haiku-4-5", ANTHROPIC_URL, KEY)),
+        (env(ANTHROPIC_API_KEY=KEY, OPENAI_API_KEY="k"), ("anthropic:claude-haiku-4-5", ANTHROPIC_URL, KEY)),
+        (env(ANTHROPIC_API_KEY=KEY, ANTHROPIC_BASE_URL=HERE), ("anthropic", HERE, KEY)),
+        (flags("claude-5", env={"ANTHROPIC_API_KEY": KEY}), ("anthropic:claude-5", ANTHROPIC_URL, KEY)),
+        (flags("m", env={"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": KEY}), ("openai:m", OPENAI_URL, KEY)),
+        (flags("anthropic:m", env={"ANTHROPIC_API_KEY": KEY}), ("anthropic:m", ANTHROPIC_URL, KEY)),
+        (flags("anthropic:m", GPU, env={"ANTHROPIC_API_KEY": KEY}), ("anthropic:m", GPU, None)),
         (env(OLLAMA_HOST="0.0.0.0"), ("ollama", OLLAMA, None)),
         (env(OPENAI_BASE_URL=GPU, OLLAMA_HOST="gpu"), ("ollama", "http://gpu:11434/v1", None)),
         (
@@ -110,7 +119,7 @@ def test_every_step_says_why_it_was_passed_over() -> None:
         Step(
             "ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN",
             "passed over",
-            "this version speaks the OpenAI wire only",
+            "does not serve qwen3; its models are named claude",
         ),
         Step("OPENAI_API_KEY", "not set", "holds no key"),
         Step("OLLAMA_HOST", "not set", "names no server"),
@@ -119,6 +128,26 @@ def test_every_step_says_why_it_was_passed_over() -> None:
         Step("lmstudio at http://127.0.0.1:1234/v1", "passed over", "does not serve qwen3"),
         Step("ollama at http://127.0.0.1:11434/v1", "chosen", "serves qwen3"),
     )
+
+
+def test_of_two_keys_the_choice_says_which_and_how_to_take_the_other() -> None:
+    choice = resolve_model(env(ANTHROPIC_API_KEY="k", OPENAI_API_KEY="k"))
+    why = (
+        "holds a key; claude-haiku-4-5 unless --model names another; "
+        "OPENAI_API_KEY is set too, --model openai takes it"
+    )
+    assert choice.steps[-1] == Step("ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN", "chosen", why)
+
+
+async def test_a_chosen_anthropic_server_is_asked_with_its_token() -> None:
+    reply = WireReply(body=(b'{"type":"message","content":[{"type":"text","text":"Hi"}]}',))
+    async with WireServer([reply]) as server, Httpx2Transport() as transport:
+        choice = resolve_model(env(ANTHROPIC_AUTH_TOKEN="t-1", ANTHROPIC_BASE_URL=server.url))
+        answer = await chat(open_provider(choice, transport), [user("Hello")])
+    assert answer.text == "Hi"
+    (asked,) = server.requests
+    assert (asked.path, asked.headers["authorization"]) == ("/v1/messages", "Bearer t-1")
+    assert "x-api-key" not in asked.headers
 
 
 def test_local_servers_are_looked_for_only_when_nothing_else_names_one() -> None:
@@ -140,9 +169,11 @@ def test_local_servers_are_looked_for_only_when_nothing_else_names_one() -> None
     ("request_", "said"),
     [
         (flags("gemini:pro"), "unknown provider 'gemini' in model 'gemini:pro'; write provider:name"),
-        (flags("gemini:pro"), " of openai, ollama, lmstudio, llamacpp, offline"),
+        (flags("gemini:pro"), " of openai, anthropic, ollama, lmstudio, llamacpp, offline"),
         (flags("m", probe=False), "no server was found for model 'm'; write it as provider:name"),
         (flags("openai:gpt-4o"), "--model, --base-url names openai, but OPENAI_API_KEY is not set"),
+        (flags("anthropic"), "--model, --base-url names anthropic, but ANTHROPIC_API_KEY is not set"),
+        (env(ANTHROPIC_API_KEY=KEY, ANTHROPIC_BASE_URL="gpu"), "ANTHROPIC_BASE_URL: "),
         (flags(base_url="gpu:8000"), "--model, --base-url: 'gpu:8000' is no http address"),
         (env(DIALOOM_BASE_URL="gpu"), "DIALOOM_MODEL, DIALOOM_BASE_URL: "),
         (env(OPENAI_BASE_URL="ftp://x"), "OPENAI_BASE_URL: "),
@@ -184,9 +215,11 @@ def test_a_model_name_may_hold_colons_where_its_server_is_known() -> None:
 
 def test_no_key_is_shown_by_anything_a_choice_is_made_of() -> None:
     request = ModelRequest(flags=ModelSettings(model="ollama:m", api_key=KEY), env={"OPENAI_API_KEY": KEY})
+    token = resolve_model(env(ANTHROPIC_AUTH_TOKEN=KEY))
+    assert (token.api_key, token.auth_token) == (None, KEY)
     choice = resolve_model(request)
     assert choice.api_key == KEY
-    for value in (request, request.flags, choice, open_provider(choice)):
+    for value in (request, request.flags, choice, open_provider(choice), token, open_provider(token)):
         assert KEY not in repr(value)
         assert KEY not in str(getattr(value, "__rich_repr__", str)())
 
@@ -195,7 +228,15 @@ setting = st.none() | st.sampled_from(["", "m", "ollama:m", "offline", "http://h
 
 
 names = st.sampled_from(
-    ["DIALOOM_MODEL", "DIALOOM_BASE_URL", "OPENAI_BASE_URL", "OPENAI_API_KEY", "OLLAMA_HOST"]
+    [
+        "DIALOOM_MODEL",
+        "DIALOOM_BASE_URL",
+        "OPENAI_BASE_URL",
+        "OPENAI_API_KEY",
+        "ANTHROPIC_AUTH_TOKEN",
+        "ANTHROPIC_BASE_URL",
+        "OLLAMA_HOST",
+    ]
 )
 values = st.sampled_from(["", "m", "ollama:m", "http://h:1/v1", "http://localhost:1", "k"])
 

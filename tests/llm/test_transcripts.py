@@ -6,17 +6,35 @@ from typing import Any
 
 import pytest
 
-from dialoom.llm import ChatResponse, ProviderError, chat
-from dialoom.testing.wire import WireReply, split_bytes
-from tests.llm.served import ASK_ONCE, HELLO, served
+from dialoom.llm import (
+    AnthropicProvider,
+    ChatResponse,
+    OpenAIProvider,
+    ProviderError,
+    ReasoningPart,
+    TextPart,
+    Usage,
+    chat,
+)
+from dialoom.testing.wire import WireReply, WireServer, split_bytes
+from tests.llm.served import ASK_ONCE, HELLO, KEY
 
 FOLDER = Path(__file__).with_name("transcripts")
 CUTS = (1, 7, 1_000_000)
 
 ANSWERS = {
+    "aimock_anthropic_stream": ("stop", 0),
+    "aimock_anthropic_thinking_stream": ("stop", 0),
+    "aimock_anthropic_tools_stream": ("tool_calls", 2),
     "aimock_chat_reasoning_stream": ("stop", 0),
     "aimock_chat_stream_usage": ("stop", 0),
     "aimock_tools_two_stream": ("tool_calls", 2),
+    "llamacpp_anthropic": ("stop", 0),
+    "llamacpp_anthropic_stream": ("stop", 0),
+    "llamacpp_anthropic_tool_result": ("tool_calls", 1),
+    "llamacpp_anthropic_tools": ("length", 1),
+    "llamacpp_anthropic_tools_auto_stream": ("tool_calls", 1),
+    "llamacpp_anthropic_tools_stream": ("tool_calls", 1),
     "llamacpp_chat": ("stop", 0),
     "llamacpp_chat_stream_length": ("length", 0),
     "llamacpp_chat_stream_usage": ("stop", 0),
@@ -32,13 +50,22 @@ ANSWERS = {
 }
 FAILURES: dict[str, tuple[str, int | None, float | None]] = {
     "aimock_429": ("rate_limit", 429, 1.0),
+    "aimock_anthropic_529": ("overloaded", 529, None),
     "aimock_cut_stream": ("incomplete_stream", None, None),
+    "llamacpp_anthropic_err_401": ("auth", 401, None),
     "llamacpp_err_401": ("auth", 401, None),
     "llamacpp_err_404": ("bad_request", 404, None),
     "llamacpp_err_badjson": ("bad_request", 400, None),
     "llamacpp_err_ctx": ("context_window", 400, None),
     "llamacpp_tools_err500_peg_format": ("server_error", 500, None),
     "llamacpp_tools_stream_midstream_error": ("server_error", None, None),
+    "llmock_anthropic_401": ("auth", 401, None),
+    "llmock_anthropic_429": ("rate_limit", 429, 1.0),
+    "llmock_anthropic_500": ("server_error", 500, None),
+    "llmock_anthropic_529": ("overloaded", 529, 1.0),
+    "llmock_anthropic_disconnect": ("incomplete_stream", None, None),
+    "llmock_anthropic_malformed": ("invalid_response", None, None),
+    "llmock_anthropic_truncate": ("incomplete_stream", None, None),
     "llmock_openai_401": ("auth", 401, None),
     "llmock_openai_429": ("rate_limit", 429, 1.0),
     "llmock_openai_500": ("server_error", 500, None),
@@ -64,8 +91,9 @@ def replies(name: str) -> Iterator[WireReply]:
 
 async def outcomes(name: str) -> list[Any]:
     found = []
+    made = AnthropicProvider if "anthropic" in name else OpenAIProvider
     for reply in replies(name):
-        async with served(reply) as (_, provider):
+        async with WireServer([reply]) as server, made(server.url, KEY) as provider:
             try:
                 found.append(await chat(provider, HELLO, ASK_ONCE))
             except ProviderError as error:
@@ -82,7 +110,7 @@ async def test_a_real_answer_is_understood_however_it_is_cut(name: str) -> None:
     assert (answer.finish_reason, len(answer.tool_calls)) == (reason, calls)
     assert answer.text or answer.tool_calls
     problems = {call.problem for call in answer.tool_calls}
-    assert problems == ({"truncated"} if "truncated" in name else {None} if calls else set())
+    assert problems == ({"truncated"} if reason == "length" and calls else {None} if calls else set())
 
 
 @pytest.mark.parametrize("name", FAILURES)
@@ -90,6 +118,19 @@ async def test_a_real_failure_has_its_kind_however_it_is_cut(name: str) -> None:
     errors = await outcomes(name)
     assert [(e.kind, e.status, e.retry_after) for e in errors] == [FAILURES[name]] * len(CUTS)
     assert len({e.partial.text if e.partial else "" for e in errors}) == 1
+
+
+async def test_real_anthropic_answers_hold_every_part() -> None:
+    thought = (await outcomes("aimock_anthropic_thinking_stream"))[0]
+    assert thought.message.parts == (
+        ReasoningPart("First I think.", signature="aimock-placeholder-signature"),
+        TextPart("Then I answer."),
+    )
+    called = (await outcomes("aimock_anthropic_tools_stream"))[0]
+    assert called.text == "Let me look."
+    assert [call.arguments for call in called.tool_calls] == [{"city": "Paris"}, {"city": "Rome"}]
+    counted = (await outcomes("llamacpp_anthropic_stream"))[0]
+    assert counted.usage == Usage(input_tokens=24, output_tokens=17, cache_read_tokens=23)
 
 
 def test_every_transcript_is_replayed() -> None:

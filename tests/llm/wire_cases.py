@@ -2,13 +2,14 @@
 
 import base64
 import random
+from collections.abc import Iterator
 from email.utils import formatdate
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from dialoom.llm import Message, ToolCall, Usage, assistant, system, tool_result, user
+from dialoom.llm import Message, Origin, ReasoningPart, ToolCall, Usage, assistant, system, tool_result, user
 from dialoom.testing.wire import WireReply, split_bytes
 
 CASES_FILE = Path(__file__).with_name("wire_cases.jsonl")
@@ -19,22 +20,6 @@ LEFT_FOR_LATER = frozenset(
         "oai-j-fenced",  # structured output
         "oai-j-schema-repair",  # structured output
         "oai-r-orphan",  # history limits of the agent
-        "ant-s-usage",  # the Anthropic provider
-        "ant-s-tool-noargs",  # the Anthropic provider
-        "ant-s-parallel",  # the Anthropic provider
-        "ant-s-thinking-sig",  # the Anthropic provider
-        "ant-s-redacted",  # the Anthropic provider
-        "ant-s-overloaded-mid",  # the Anthropic provider
-        "ant-h-529",  # the Anthropic provider
-        "ant-s-unknown",  # the Anthropic provider
-        "ant-s-server-tool",  # the Anthropic provider
-        "ant-s-refusal",  # the Anthropic provider
-        "ant-s-max-tokens-tool",  # the Anthropic provider
-        "ant-s-window",  # the Anthropic provider
-        "ant-s-cut",  # the Anthropic provider
-        "ant-r-parallel-results",  # the Anthropic provider
-        "ant-r-orphan",  # the Anthropic provider
-        "ant-r-unsigned-thinking",  # the Anthropic provider
     }
 )
 
@@ -92,6 +77,11 @@ def read_cases() -> list[WireCase]:
     return [msgspec.json.decode(line, type=WireCase) for line in lines]
 
 
+def two_way_cuts(case: WireCase) -> Iterator[tuple[bytes, ...]]:
+    """Every way to cut the body in two."""
+    return (split_bytes(case.body, [at]) for at in range(1, len(case.body)))
+
+
 def ways_to_cut(case: WireCase) -> dict[str, tuple[bytes, ...]]:
     """The recorded pieces, one piece, single bytes, and three ways by chance that are the same each time."""
     chance = random.Random(case.id)
@@ -108,7 +98,9 @@ def ways_to_cut(case: WireCase) -> dict[str, tuple[bytes, ...]]:
 
 
 def history_of(case: WireCase) -> list[Message]:
-    return [_message(fields) for fields in case.request.get("history", [])] or [user("hello")]
+    """What was said before, trimmed where the case says so in the worst way there is."""
+    said = [_message(fields) for fields in case.request.get("history", [])] or [user("hello")]
+    return said[-case.request.get("history_limits", {}).get("max_messages", len(said)) :]
 
 
 def _message(fields: dict[str, Any]) -> Message:
@@ -123,7 +115,16 @@ def _message(fields: dict[str, Any]) -> Message:
         case _:
             calls = tuple(_call(call) for call in fields.get("tool_calls", []))
             usage = msgspec.convert(fields["usage"], Usage) if "usage" in fields else None
-            return msgspec.structs.replace(assistant(content, calls=calls), usage=usage)
+            message = msgspec.structs.replace(assistant(content, calls=calls), usage=usage)
+            return _thoughtful(message, fields)
+
+
+def _thoughtful(message: Message, fields: dict[str, Any]) -> Message:
+    if "reasoning" not in fields:
+        return message
+    origin = Origin(fields["reasoning_origin"], "demo")
+    parts = (ReasoningPart(fields["reasoning"]), *message.parts)
+    return msgspec.structs.replace(message, parts=parts, origin=origin)
 
 
 def _call(fields: dict[str, Any]) -> ToolCall:

@@ -3,6 +3,7 @@
 import msgspec
 
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
+from dialoom.llm.anthropic.provider import AnthropicProvider
 from dialoom.llm.capabilities import Capability
 from dialoom.llm.offline.provider import OfflineProvider
 from dialoom.llm.openai.provider import OpenAIProvider
@@ -36,6 +37,11 @@ def open_provider(
     """Return the provider of a choice; ask it with `ChatOptions(model=choice.model)` and `aclose` it."""
     if choice.base_url is None:
         return OfflineProvider()
+    if choice.provider == "anthropic":
+        token = {"authorization": f"Bearer {choice.auth_token}"} if choice.auth_token else None
+        return AnthropicProvider(
+            choice.base_url, choice.api_key, transport=transport, headers=token, clock=clock
+        )
     return OpenAIProvider(
         choice.base_url, choice.api_key, transport=transport, id=choice.provider, clock=clock
     )

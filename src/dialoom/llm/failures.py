@@ -25,11 +25,14 @@ _CONTEXT_TEXT = re.compile(
     r"input (length|is too long)|too many (input )?tokens|exceeds? (the model's )?max(imum)?[ _]input",
     re.IGNORECASE,
 )
+_QUOTA_TEXT = re.compile(r"credit balance is too low", re.IGNORECASE)
 _AUTH_WORDS = frozenset(("invalid_api_key", "authentication_error", "permission_error", "permission_denied"))
 _RATE_WORDS = frozenset(
     ("rate_limit_error", "rate_limit_exceeded", "too_many_requests", "tokens", "requests")
 )
 _OVERLOAD_WORDS = frozenset(("overloaded_error", "overloaded", "engine_overloaded", "model_overloaded"))
+_TIMEOUT_WORDS = frozenset(("timeout_error",))
+_REQUEST_WORDS = frozenset(("invalid_request_error", "not_found_error", "request_too_large"))
 _FILTER_WORDS = frozenset(("content_filter", "content_policy_violation", "responsibleaipolicyviolation"))
 _KINDS_BY_STATUS: Mapping[int, ErrorKind] = {
     401: "auth",
@@ -96,12 +99,17 @@ def kind_of(status: int | None, error: WireError, quota_codes: frozenset[str]) -
         (_OVERLOAD_WORDS, "overloaded"),
         (_FILTER_WORDS, "content_filter"),
         (_RATE_WORDS, "rate_limit"),
+        (_TIMEOUT_WORDS, "timeout"),
     )
     for known, kind in by_word:
         if words & known:
             return kind
     if status not in {401, 403, 429} and _CONTEXT_TEXT.search(error.message):
         return "context_window"
+    if _QUOTA_TEXT.search(error.message):
+        return "quota"
+    if status is None and words & _REQUEST_WORDS:
+        return "bad_request"
     return _kind_of_status(status)
 
 
@@ -135,7 +143,8 @@ def may_retry(status: int | None, headers: Mapping[str, str]) -> bool | None:
     told = headers.get("x-should-retry", "").lower()
     if told in {"true", "false"}:
         return told == "true"
-    return False if status in {501, 505} else None
+    # 409: something was locked, which passes
+    return True if status == 409 else False if status in {501, 505} else None
 
 
 def redact(text: str, secrets: Iterable[str]) -> str:

@@ -10,9 +10,12 @@ from dialoom.base.errors import UsageError
 OPENAI_URL = "https://api.openai.com/v1"
 OPENAI_MODEL = "gpt-4o-mini"
 """Asked for when OpenAI is chosen and no model is named: its list of models has no useful first one."""
+ANTHROPIC_URL = "https://api.anthropic.com"
+ANTHROPIC_MODEL = "claude-haiku-4-5"
+"""Asked for when Anthropic is chosen and no model is named: its list begins with the dearest."""
 OLLAMA_PORT = 11434
 
-PROVIDERS = ("openai", "ollama", "lmstudio", "llamacpp", "offline")
+PROVIDERS = ("openai", "anthropic", "ollama", "lmstudio", "llamacpp", "offline")
 
 
 class ModelName(msgspec.Struct, frozen=True):
@@ -50,6 +53,8 @@ def place_of(provider: str, env: Mapping[str, str]) -> tuple[str, str | None]:
         case "llamacpp":
             port = env.get("LLAMA_ARG_PORT", "")
             return f"http://127.0.0.1:{port if port.isdigit() else 8080}/v1", env.get("LLAMA_API_KEY") or None
+        case "anthropic":
+            return env.get("ANTHROPIC_BASE_URL") or ANTHROPIC_URL, env.get("ANTHROPIC_API_KEY") or None
         case _:
             return env.get("OPENAI_BASE_URL") or OPENAI_URL, env.get("OPENAI_API_KEY") or None
 

@@ -34,6 +34,9 @@ class WireProfile(msgspec.Struct, frozen=True, kw_only=True):
 
 DEFAULT_PROFILE = WireProfile()
 OPENAI_PROFILE = WireProfile(max_tokens_field="max_completion_tokens")
+ANTHROPIC_PROFILE = WireProfile(
+    structured_mode="tool", quota_codes=frozenset((*DEFAULT_PROFILE.quota_codes, "billing_error"))
+)
 
 
 def profile_for(host: str) -> WireProfile:

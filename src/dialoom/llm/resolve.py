@@ -6,8 +6,20 @@ from typing import Literal
 import msgspec
 
 from dialoom.base.errors import UsageError
-from dialoom.llm.places import OPENAI_MODEL, OPENAI_URL, ModelName, ollama_url, parse_model, place_of
+from dialoom.llm.places import (
+    ANTHROPIC_MODEL,
+    ANTHROPIC_URL,
+    OPENAI_MODEL,
+    OPENAI_URL,
+    ModelName,
+    ollama_url,
+    parse_model,
+    place_of,
+)
 from dialoom.net.address import is_loopback, safe_url, split_url
+
+_FIRST_MODELS = {("openai", OPENAI_URL): OPENAI_MODEL, ("anthropic", ANTHROPIC_URL): ANTHROPIC_MODEL}
+_KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
 
 Verdict = Literal["chosen", "passed over", "not set"]
 
@@ -63,7 +75,7 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class ModelChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """The model that answers, and how it was found. The key is in no `repr`.
+    """The model that answers, and how it was found. Key and token are in no `repr`.
 
     `model` is None when the server has still to be asked what it serves. `wants_probe` says that only
     the servers of this machine are left to look at.
@@ -73,6 +85,8 @@ class ModelChoice(msgspec.Struct, frozen=True, kw_only=True):
     base_url: str | None = None
     model: str | None = None
     api_key: str | None = None
+    auth_token: str | None = None
+    """What is sent as a bearer token where a key is sent in another way."""
     mode: Literal["model", "offline"] = "model"
     steps: tuple[Step, ...] = ()
     wants_probe: bool = False
@@ -200,11 +214,13 @@ class _Search:
             base_url, vendor_key = place_of(named.provider, self._env)
             _check(base_url, source)
             key = layer.api_key or self._own_key(number) or vendor_key
-            if named.provider == "openai" and key is None and not _is_local(base_url):
-                raise UsageError(
-                    f"{source} names openai, but OPENAI_API_KEY is not set; set it, or name another server"
-                )
-            self._choose(source, named.provider, base_url, model=name, why=f"names {named.provider}", key=key)
+            token = self._anthropic_token(named.provider, key)
+            needed = _KEYS.get(named.provider)
+            if needed and key is None and token is None and not _is_local(base_url):
+                what = f"{source} names {named.provider}, but {needed} is not set"
+                raise UsageError(f"{what}; set it, or name another server")
+            why = f"names {named.provider}"
+            self._choose(source, named.provider, base_url, model=name, why=why, key=key, token=token)
         else:
             self._name = name
             self._pass(source, "passed over", f"names {name} but no server; looking on for one")
@@ -236,11 +252,25 @@ class _Search:
 
     def _anthropic(self) -> None:
         source = "ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN"
-        if self._env.get("ANTHROPIC_API_KEY") or self._env.get("ANTHROPIC_AUTH_TOKEN"):
-            why = "this version speaks the OpenAI wire only"
-            self._pass(source, "passed over", why)
-        else:
+        base_url, key = place_of("anthropic", self._env)
+        token = self._anthropic_token("anthropic", key)
+        if key is None and token is None:
             self._pass(source, "not set", "hold no key")
+            return
+        _check(base_url, "ANTHROPIC_BASE_URL")
+        if self._name and base_url == ANTHROPIC_URL and "claude" not in self._name.lower():
+            self._pass(source, "passed over", f"does not serve {self._name}; its models are named claude")
+            return
+        why = "holds a key" if self._name else f"holds a key; {ANTHROPIC_MODEL} unless --model names another"
+        if self._env.get("OPENAI_API_KEY") and not self._name:
+            why += "; OPENAI_API_KEY is set too, --model openai takes it"
+        self._choose(source, "anthropic", base_url, model=self._name, why=why, key=key, token=token)
+
+    def _anthropic_token(self, provider: str, key: str | None) -> str | None:
+        """Return the bearer token, which counts where there is no key."""
+        return (
+            (self._env.get("ANTHROPIC_AUTH_TOKEN") or None) if provider == "anthropic" and not key else None
+        )
 
     def _openai_key(self) -> None:
         key = self._env.get("OPENAI_API_KEY")
@@ -269,11 +299,14 @@ class _Search:
         model: str | None,
         why: str,
         key: str | None = None,
+        token: str | None = None,
     ) -> None:
-        if provider == "openai" and base_url == OPENAI_URL:
-            model = model or OPENAI_MODEL
         self._found = ModelChoice(
-            provider=provider, base_url=base_url.rstrip("/"), model=model, api_key=key or None
+            provider=provider,
+            base_url=base_url.rstrip("/"),
+            model=model or _FIRST_MODELS.get((provider, base_url)),
+            api_key=key or None,
+            auth_token=token,
         )
         self._pass(source, "chosen", why)
 

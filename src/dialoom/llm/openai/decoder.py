@@ -1,7 +1,8 @@
 """The events of one chat completion, from the chunks a server sends."""
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Self
 
 import msgspec
 
@@ -72,6 +73,12 @@ class PromptSize(msgspec.Struct, frozen=True):
 
     sent_bytes: int
     previous_tokens: int | None
+
+    @classmethod
+    def of(cls, body: bytes, messages: Sequence[Message]) -> Self:
+        """Return the size of a request whose history tells what the latest answer in it was read from."""
+        answered = (message.usage for message in reversed(messages) if message.role == "assistant")
+        return cls(len(body), next((usage.input_tokens for usage in answered if usage is not None), None))
 
     def was_cut(self, reported: int | None) -> bool:
         """Whether a server that reports so few tokens must have dropped a part of the prompt."""

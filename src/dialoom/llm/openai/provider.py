@@ -10,22 +10,18 @@ from dialoom.llm.assembly import Assembly
 from dialoom.llm.attempts import answer_events
 from dialoom.llm.capabilities import Model
 from dialoom.llm.events import StreamEvent
-from dialoom.llm.failures import MAX_ERROR_BYTES
 from dialoom.llm.messages import Message, Origin
 from dialoom.llm.openai.decoder import ChatDecoder, PromptSize
 from dialoom.llm.openai.endpoint import Endpoint
 from dialoom.llm.openai.exchange import Exchange
-from dialoom.llm.openai.models import read_models
+from dialoom.llm.openai.listing import list_models
 from dialoom.llm.openai.request import chat_body
 from dialoom.llm.options import DEFAULT_OPTIONS, ChatOptions, Timeouts
 from dialoom.llm.profile import WireProfile, profile_for
 from dialoom.llm.provider import ResponseStream
 from dialoom.net.address import split_url
 from dialoom.net.httpx2_transport import Httpx2Transport
-from dialoom.net.transport import HttpTransport, TransportError, read_head
-
-MODELS_SECONDS = 30.0
-_MAX_MODELS_BYTES = 8 * 1024 * 1024
+from dialoom.net.transport import HttpTransport
 
 
 class OpenAIProvider:
@@ -75,27 +71,8 @@ class OpenAIProvider:
 
     async def models(self) -> tuple[Model, ...]:
         """Return what the server lists under `/models`. Raises `ProviderError`."""
-        request = self._endpoint.get("/models", seconds=MODELS_SECONDS)
-        try:
-            async with self._transport.request(request) as response:
-                if response.status // 100 != 2:
-                    body = await read_head(response, MAX_ERROR_BYTES)
-                    raise self._endpoint.refused(
-                        response.status,
-                        response.headers,
-                        body,
-                        model="",
-                        quota_codes=self._profile.quota_codes,
-                    )
-                listing = await response.aread(_MAX_MODELS_BYTES)
-        except TransportError as error:
-            raise self._endpoint.unreachable(error, model="", partial=None) from error
-        models = read_models(listing, self.id)
-        if models is None:
-            raise self._endpoint.error(
-                "invalid_response", f"{self._endpoint!r} sent no list of models", model=""
-            )
-        return models
+        quota_codes = self._profile.quota_codes
+        return await list_models(self._endpoint, self._transport, "/models", quota_codes=quota_codes)
 
     @asynccontextmanager
     async def stream(
@@ -104,7 +81,7 @@ class OpenAIProvider:
         """Ask for one answer; the request goes out when the first event is asked for."""
         body = chat_body(messages, options, self._profile)
         assembly = Assembly()
-        prompt = PromptSize(len(body), _tokens_before(messages))
+        prompt = PromptSize.of(body, messages)
         taken_ids = {call.id for message in messages for call in message.tool_calls}
         request = self._endpoint.post(
             "/chat/completions", body, headers=options.extra_headers, connect=options.timeouts.connect
@@ -124,9 +101,3 @@ class OpenAIProvider:
 
         async with aclosing(answer_events(ask, options, assembly=assembly, clock=self._clock)) as events:
             yield ResponseStream(events, assembly)
-
-
-def _tokens_before(messages: Sequence[Message]) -> int | None:
-    """Return the prompt tokens reported for the latest answer in `messages`."""
-    answered = (message.usage for message in reversed(messages) if message.role == "assistant")
-    return next((usage.input_tokens for usage in answered if usage is not None), None)
