@@ -413,7 +413,7 @@ def test_of_two_runs_on_one_thread_the_second_to_commit_ends_as_a_conflict() -> 
     assert (won.stop_reason, lost.stop_reason) == ("finished", "conflict")
     assert lost.state == {"said": ["first"]}
     assert lost.errors[0].message == (
-        "could not save the checkpoint: dialoom.base.errors.ConflictError: thread 'alice' is at version 3,"
+        "could not save the checkpoint: ConflictError: thread 'alice' is at version 3,"
         " so another run was first; load it again, then decide"
     )
     assert next(graph.history("alice")).state == {"said": ["first", won.run_id]}
@@ -468,7 +468,7 @@ async def test_a_superstep_that_could_not_be_saved_did_not_happen() -> None:
     (error,) = result.errors
     assert (error.node, error.message) == (
         "",
-        "could not save the checkpoint: dialoom.base.errors.StoreError: disk full at save 2",
+        "could not save the checkpoint: StoreError: disk full at save 2",
     )
     store.refuse.clear()
     assert (await counter(store, until=3).resume("alice")).state == {"n": 3}

@@ -248,7 +248,7 @@ def test_an_exception_that_cannot_be_shown_is_an_error_all_the_same(run: Runner)
     builder = GraphBuilder("odd")
     builder.add_node("odd", explode)
     builder.add_edge(START, "odd")
-    assert run(builder.build()).errors[0].message.startswith("tests.graph")
+    assert run(builder.build()).errors[0].message == "Odd (which cannot say why)"
 
 
 class _Thenable:
@@ -478,3 +478,38 @@ def test_options_that_make_no_sense_are_refused(options: dict[str, Any], message
     with pytest.raises(UsageError) as refused:
         RunOptions(**options)
     assert str(refused.value) == message
+
+
+def test_errors_are_one_line_of_bounded_length_however_much_there_is_to_say(run: Runner) -> None:
+    def explode(_: NodeContext) -> None:
+        raise ValueError("x" * 1_000_000)
+
+    builder = speakers()
+    builder.add_node("explode", explode)
+    builder.add_node("lost", lambda _: NodeResult.ok(goto="y\n" * 100_000))
+    builder.add_edge(START, "explode")
+    builder.add_edge(START, "lost")
+    result = run(builder.build())
+    assert [len(error.message) for error in result.errors] == [500, 500]
+    assert all("\n" not in error.message for error in result.errors)
+    assert len(result.errors[0].traceback) <= 20_000
+
+
+def test_an_exception_without_words_is_told_by_its_name(run: Runner) -> None:
+    def explode(_: NodeContext) -> None:
+        raise TimeoutError
+
+    builder = GraphBuilder("silent")
+    builder.add_node("explode", explode)
+    builder.add_edge(START, "explode")
+    assert run(builder.build()).errors[0].message == "TimeoutError"
+
+
+def test_a_context_shows_where_it_is_and_not_what_it_holds() -> None:
+    shown: list[str] = []
+    builder = GraphBuilder("shown")
+    builder.add_channel("secret")
+    builder.add_node("look", lambda ctx: shown.append(repr(ctx)))
+    builder.add_edge(START, "look")
+    builder.build().run_sync({"secret": "hunter2"})
+    assert shown == ["<NodeContext 'look' step 1>"]

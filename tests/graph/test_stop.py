@@ -432,7 +432,7 @@ async def test_a_node_that_is_cancelled_from_inside_failed(wide: bool) -> None:
     builder.add_edge(START, "odd")
     builder.add_edge(START if wide else "odd", "beside")
     result = await builder.build().run()
-    message = "nobody cancelled the run, but the node raised asyncio.exceptions.CancelledError: from inside"
+    message = "nobody cancelled the run, but the node raised CancelledError: from inside"
     assert (result.stop_reason, result.errors[0].message) == ("error", message)
 
 
@@ -520,3 +520,27 @@ def test_a_control_outlives_its_runs_and_keeps_none_of_them() -> None:
 
 def _ends(heard: Heard) -> dict[str, NodeStatus]:
     return {event.node: event.status for event in heard.events if hasattr(event, "status")}
+
+
+def test_ctrl_c_while_workers_are_busy_leaves_them_told_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    started, stopped = threading.Event(), threading.Event()
+
+    def busy(ctx: NodeContext) -> None:
+        started.set()
+        while not ctx.stop_requested:
+            threading.Event().wait(0.001)
+        stopped.set()
+
+    class Interrupting(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            wait_for(started)
+            raise KeyboardInterrupt
+
+    builder = GraphBuilder("busy")
+    for name in ("a", "b"):
+        builder.add_node(name, busy)
+        builder.add_edge(START, name)
+    monkeypatch.setattr("dialoom.graph.sync_lane.Flag", Interrupting)
+    with pytest.raises(KeyboardInterrupt):
+        builder.build().run_sync()
+    wait_for(stopped)

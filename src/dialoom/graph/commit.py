@@ -12,6 +12,7 @@ from dialoom.graph.plan import Frontier, follow, goto_trouble, settle
 from dialoom.graph.result import NodeError, NodeResult
 from dialoom.graph.state import State
 from dialoom.graph.table import Table
+from dialoom.graph.trouble import refused
 
 Outcome = NodeResult | NodeError | None
 """Of one node: it finished, it failed, or it was stopped before it did either."""
@@ -58,8 +59,8 @@ def conclude_any(table: Table, state: State, frontier: Frontier, outcomes: Seque
             held.append(name)
             if result is not None:
                 errors.append(result)
-    except WriteRefused as refused:
-        return Step(state, frontier, errors=(*errors, _refusal(refused)))
+    except WriteRefused as misfit:
+        return Step(state, frontier, errors=(*errors, refused(misfit.source, str(misfit))))
     after = State(values) if ops else state
     reached, unrouted, route_errors = follow(table, after, [(name, result.goto) for name, result in left])
     if frontier.deferred:
@@ -76,8 +77,8 @@ def _conclude_lone(table: Table, state: State, frontier: Frontier, result: NodeR
     values = dict(state)
     try:
         ops = apply_writes(table.channels, values, name, result.writes)
-    except WriteRefused as refused:
-        return Step(state, frontier, errors=(_refusal(refused),))
+    except WriteRefused as misfit:
+        return Step(state, frontier, errors=(refused(misfit.source, str(misfit)),))
     after = State(values) if ops else state
     exits = table.exits[name]
     if not exits.routes:
@@ -94,8 +95,8 @@ def accept_input(table: Table, state: State, frontier: Frontier, writes: Mapping
     try:
         fold(values, ops)
         ops += apply_writes(table.channels, values, START, writes)
-    except WriteRefused as refused:
-        return Step(state, frontier, errors=(_refusal(refused),))
+    except WriteRefused as misfit:
+        return Step(state, frontier, errors=(refused(misfit.source, str(misfit)),))
     after = State(values)
     onward, errors = settle(table, after, frontier)
     return Step(after, onward, tuple(ops), (START,), tuple(errors))
@@ -105,7 +106,3 @@ def _checked(table: Table, name: str, outcome: Outcome) -> Outcome:
     if isinstance(outcome, NodeResult) and outcome.goto is not None:
         return goto_trouble(table, name, outcome.goto) or outcome
     return outcome
-
-
-def _refusal(refused: WriteRefused) -> NodeError:
-    return NodeError(node=refused.source, message=str(refused))

@@ -32,6 +32,9 @@ class NodeContext(msgspec.Struct, frozen=True, eq=False):  # a Struct because ev
     state: State
     step: int
 
+    def __repr__(self) -> str:
+        return f"<NodeContext {self.node!r} step {self.step}>"
+
     @property
     def run_id(self) -> str:
         return self._run.run_id

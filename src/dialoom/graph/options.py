@@ -4,8 +4,8 @@ from typing import Any
 
 import msgspec
 
+from dialoom.base.cancel import CancelScope
 from dialoom.base.errors import UsageError
-from dialoom.graph.stop import RunControl
 
 MAX_THREAD_ID = 512
 
@@ -16,7 +16,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     - `thread_id`: the thread to go on with or to begin; without it the run is a thread of its own.
     - `timeout`: seconds after which the run is asked to stop; it ends with stop_reason timeout.
     - `max_steps`: supersteps after which it ends with stop_reason max_steps, its state kept.
-    - `control`: stops the run from outside.
+    - `control`: stops the run from outside; a `RunControl`, or any scope the run is part of.
     - `raise_on_error`: raise RunFailedError instead of returning a result with stop_reason error or conflict.
     - `max_concurrency`: nodes of one superstep that may wait at the same time.
     - `deps`: any object; nodes find it as `ctx.deps`. It is not stored.
@@ -25,7 +25,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     thread_id: str | None = None
     timeout: float | None = None
     max_steps: int = 100
-    control: RunControl | None = None
+    control: CancelScope | None = None
     raise_on_error: bool = False
     max_concurrency: int = 256
     deps: Any = None

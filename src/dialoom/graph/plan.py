@@ -8,7 +8,7 @@ from dialoom.graph.names import END, START
 from dialoom.graph.result import NodeError
 from dialoom.graph.state import State
 from dialoom.graph.table import Route, Table
-from dialoom.graph.trouble import error_of
+from dialoom.graph.trouble import error_of, refused
 
 
 class Frontier(msgspec.Struct, frozen=True):
@@ -67,9 +67,7 @@ def goto_trouble(table: Table, node: str, goto: Sequence[str]) -> NodeError | No
     for target in goto:
         if target != END and target not in table.nodes:
             known = ", ".join([*table.nodes, END])
-            return NodeError(
-                node=node, message=f"goto {target!r}: there is no such node; the graph has: {known}"
-            )
+            return refused(node, f"goto {target!r}: there is no such node; the graph has: {known}")
     return None
 
 
@@ -89,6 +87,6 @@ def _routed(routes: Sequence[Route], state: State) -> list[str]:
 
 def _route_error(name: str, error: Exception) -> NodeError:
     if isinstance(error, RouteRefused):
-        return NodeError(node=name, message=str(error))
+        return refused(name, str(error))
     where = "the input" if name == START else f"node {name!r}"
     return error_of(name, error, prefix=f"conditional edge after {where}: ")

@@ -59,7 +59,8 @@ class Run:
             else:
                 reason = await self._enter(lane) or await self._supersteps(lane)
         except BaseException:
-            # Ctrl-C in a node, say: what is committed is committed, and listeners hear that it is over
+            # Ctrl-C in a node, say: what is committed stays, and all who take part hear that it is over
+            self.stop.scope.cancel()
             self._finish("cancelled")
             raise
         result = self._finish(reason)

@@ -70,14 +70,17 @@ class SyncLane:
         for worker in workers:
             worker.add_done_callback(lambda _: over.set() if next(left) == 0 else None)
         forget = self._stop.scope.add_callback(over.set)
-        with node_pool().lending():
-            over.wait(self._stop.remaining())
-        forget()
-        for worker in workers:
-            if worker.done():
-                worker.result()  # raises what no node may be kept from raising, such as SystemExit
-            else:
+        try:
+            with node_pool().lending():
+                over.wait(self._stop.remaining())
+        finally:
+            forget()
+            left_behind = [worker for worker in workers if not worker.done()]
+            for worker in left_behind:
                 node_pool().abandon(worker)
+        for worker in workers:
+            if worker not in left_behind:
+                worker.result()  # raises what no node may be kept from raising, such as SystemExit
 
 
 def carry_here(run: Run) -> RunResult:
