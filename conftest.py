@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -58,18 +59,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("real-model"))
 
 
-def read_config(example: Example) -> None:
-    """Read a settings file as the command would."""
-    path = Path(example.namespace["_desk"].name) / "shown.toml"
-    path.write_text(str(example.parsed), encoding="utf-8")
-    load_config(path)
+def read_toml(example: Example) -> None:
+    """Read a settings file; one for the command as the command would."""
+    tables = tomllib.loads(str(example.parsed))
+    if "model" in tables:
+        path = Path(example.namespace["_desk"].name) / "shown.toml"
+        path.write_text(str(example.parsed), encoding="utf-8")
+        load_config(path)
 
 
 pytest_collect_file = Sybil(
     parsers=[
         PythonCodeBlockParser(),
         CodeBlockParser(language="sh", evaluator=run_shell),
-        CodeBlockParser(language="toml", evaluator=read_config),
+        CodeBlockParser(language="toml", evaluator=read_toml),
     ],
     patterns=["README.md", "docs/*.md", "docs/**/*.md"],
     setup=open_desk,
