@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from dialoom.base.errors import ConflictError, UsageError
 from dialoom.base.ids import new_id
-from dialoom.graph.checkpoint import Checkpoint
+from dialoom.graph.checkpoint import Checkpoint, CheckpointStore
 from dialoom.graph.commit import Step, accept_input, conclude
 from dialoom.graph.context import NodeContext
 from dialoom.graph.errors import GraphChangedError
@@ -108,13 +108,17 @@ class Run:
         failure = self._fail(0, step.errors) if step.errors else None
         if not step.finished:
             return failure
-        if start.where is not None and start.inputs is None and not step.ops:
-            self._position = position.moved(step.state, step.frontier)
-            return failure
-        return await self._commit(lane, step, 0) or failure
+        store = self._setup.store
+        silent = start.where is not None and start.inputs is None and not step.ops
+        if store is not None and not silent:
+            failed = await self._save(lane, store, step, 0)
+            if failed is not None:
+                return failed
+        self._advance(step, 0)
+        return failure
 
     async def _supersteps(self, lane: Lane) -> StopReason:
-        table, publisher = self._setup.table, self.publisher
+        table, store, publisher = self._setup.table, self._setup.store, self.publisher
         while (reason := self._why_stop()) is None:
             position, number = self._position, self._steps + 1
             tasks = [
@@ -127,8 +131,10 @@ class Run:
                 publisher.close_nodes(number)
             if step.errors or step.halt:
                 reason = self._fail(number, step.errors) if step.errors else "halted"
-            if step.finished and (failed := await self._commit(lane, step, number)) is not None:
-                return failed
+            if step.finished:
+                if store is not None and (failed := await self._save(lane, store, step, number)) is not None:
+                    return failed
+                self._advance(step, number)
             if publisher is not None:
                 await lane.drain(publisher)
             if reason is not None:
@@ -140,24 +146,25 @@ class Run:
             return "finished"
         return self.stop.reason() or ("max_steps" if self._steps >= self.options.max_steps else None)
 
-    async def _commit(self, lane: Lane, step: Step, number: int) -> StopReason | None:
-        """Make `step` durable, then real, then known; returns what kept it from that."""
-        store, position = self._setup.store, self._position
-        if store is None:
-            self._position = position.moved(step.state, step.frontier)
-        else:
-            checkpoint = self._checkpoint(step, number)
-            try:
-                await lane.in_store(lambda: store.save(checkpoint), blocking=store.blocking)
-            except Exception as error:  # noqa: BLE001 - seam: stores are foreign code
-                failure = self._fail(number, (error_of("", error, prefix="could not save the checkpoint: "),))
-                return "conflict" if isinstance(error, ConflictError) else failure
-            self._position = Position(step.state, step.frontier, checkpoint.version, checkpoint.id)
+    async def _save(self, lane: Lane, store: CheckpointStore, step: Step, number: int) -> StopReason | None:
+        """Make `step` durable; returns what kept it from that."""
+        checkpoint = self._checkpoint(step, number)
+        try:
+            await lane.in_store(lambda: store.save(checkpoint), blocking=store.blocking)
+        except Exception as error:  # noqa: BLE001 - seam: stores are foreign code
+            failure = self._fail(number, (error_of("", error, prefix="could not save the checkpoint: "),))
+            return "conflict" if isinstance(error, ConflictError) else failure
+        position = self._position
+        self._position = Position(position.state, position.frontier, checkpoint.version, checkpoint.id)
+        return None
+
+    def _advance(self, step: Step, number: int) -> None:
+        """Make `step`, which is durable where there is a store, what this run stands on, and tell it."""
+        self._position = self._position.moved(step.state, step.frontier)
         self._steps = number
         if self.publisher is not None and number:
             changed = tuple(dict.fromkeys(op.channel for op in step.ops))
             self.publisher.step_committed(number, step.finished, changed, self._position.checkpoint_id)
-        return None
 
     def _checkpoint(self, step: Step, number: int) -> Checkpoint:
         position = self._position
