@@ -3,21 +3,23 @@
 import argparse
 import sys
 from importlib import import_module
+from pathlib import Path
 
 from bench.report import to_json, to_table
 
-NAMES = ("imports",)
+NAMES = ("imports", "llm", "wire")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument("names", nargs="*", default=NAMES, metavar="NAME", help=", ".join(NAMES))
     parser.add_argument("--json", action="store_true", help="one JSON object per bench")
+    parser.add_argument("--cases", action="append", type=Path, metavar="FILE", help="wire: JSONL of cases")
     chosen = parser.parse_args()
     held = True
     for name in chosen.names:
         bench = import_module(f"bench.{name}")
-        rows = bench.rows()
+        rows = bench.rows(chosen.cases) if name == "wire" and chosen.cases else bench.rows()
         print(to_json(name, rows, bench.PACKAGES) if chosen.json else to_table(name, rows), flush=True)
         held = held and all(row.ok for row in rows)
     return 0 if held else 1

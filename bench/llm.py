@@ -1,0 +1,146 @@
+"""What a streamed chunk costs, against a bare loop over the same client and against the official SDKs.
+
+The SDKs are read in the Python that `DIALOOM_RIVALS_PYTHON` names, for they are no dependency of ours;
+without it their rows are left out, and standard error says so.
+"""
+
+import asyncio
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import AsyncExitStack, contextmanager
+from pathlib import Path
+
+import msgspec
+
+from bench.report import Row
+from bench.stream_server import CHUNKS
+from dialoom.llm import AnthropicProvider, ChatOptions, OpenAIProvider, Provider, TextDelta, user
+
+PACKAGES: tuple[str, ...] = ("httpx2", "msgspec")
+ROUNDS = 7
+RIVAL_SCRIPT = str(Path(__file__).with_name("rival_stream.py"))
+RIVALS_PYTHON = "DIALOOM_RIVALS_PYTHON"
+MUST = {"openai.create": 0.2, "openai.stream": 0.2, "anthropic.create": 0.7, "anthropic.stream": 0.5}
+"""Of the CPU of an SDK's `create`, which gives bare events, and of its `stream`, which like ours also puts
+the answer together. That is for bursts; when each event comes alone, waking up costs both the same.
+"""
+_WIRES = {"openai": "chat/completions", "anthropic": "messages"}
+
+_Ask = Callable[[], Awaitable[float]]
+
+
+def rows() -> list[Row]:
+    """Return CPU per chunk, ours and each rival's, taken in turn."""
+    rivals = os.environ.get(RIVALS_PYTHON, "").split()
+    if not rivals:
+        print(f"{RIVALS_PYTHON} is not set: the rows of the official SDKs are left out", file=sys.stderr)
+    with _child(sys.executable, "-m", "bench.stream_server") as server:
+        root = _line_of(server)
+        return asyncio.run(_rows(root, rivals))
+
+
+async def _rows(root: str, rivals: list[str]) -> list[Row]:
+    found: list[Row] = []
+    for pace in ("burst", "paced"):
+        for wire, path in _WIRES.items():
+            base_url = f"{root}/{pace}/v1"
+            async with AsyncExitStack() as stack:
+                provider = _provider(wire, base_url)
+                stack.push_async_callback(provider.aclose)
+                bare, close = _bare(f"{base_url}/{path}")
+                stack.push_async_callback(close)
+                contenders: dict[str, _Ask] = {"ours": _ours(provider), "bare": bare}
+                for way in _ways(wire) if rivals else ():
+                    child = stack.enter_context(_child(*rivals, RIVAL_SCRIPT, way, base_url))
+                    assert _line_of(child) == "ready"
+                    contenders[way] = _asked(child)
+                costs = await _in_turn(contenders)
+            name = f"{wire}, {pace}, per chunk"
+            found.append(Row(name, "us", costs["ours"], "bare httpx2 + msgspec", costs["bare"], must=2.0))
+            for way in _ways(wire) if rivals else ():
+                must = MUST[way] if pace == "burst" else 1.0
+                found.append(Row(name, "us", costs["ours"], f"SDK, {way}", costs[way], must=must))
+    return found
+
+
+def _ways(wire: str) -> list[str]:
+    return [way for way in MUST if way.startswith(wire)]
+
+
+async def _in_turn(contenders: dict[str, _Ask]) -> dict[str, float]:
+    """Return the median microseconds per chunk of each, run turn by turn on the same noisy machine."""
+    taken: dict[str, list[float]] = {name: [] for name in contenders}
+    for ask in contenders.values():
+        await ask()
+    for _ in range(ROUNDS):
+        for name, ask in contenders.items():
+            taken[name].append(await ask())
+    return {name: statistics.median(times) / CHUNKS * 1e6 for name, times in taken.items()}
+
+
+def _provider(wire: str, base_url: str) -> Provider:
+    return AnthropicProvider(base_url, "k") if wire == "anthropic" else OpenAIProvider(base_url, "k")
+
+
+def _ours(provider: Provider) -> _Ask:
+    options = ChatOptions(model="m", max_tokens=2000)
+
+    async def ask() -> float:
+        began = time.process_time()
+        async with provider.stream([user("hi")], options) as stream:
+            said = [event.text async for event in stream if isinstance(event, TextDelta)]
+        assert "".join(said) == stream.response.text
+        return time.process_time() - began
+
+    return ask
+
+
+def _bare(url: str) -> tuple[_Ask, Callable[[], Awaitable[None]]]:
+    """The least that reads the stream: the same client, lines cut at line feeds, each event decoded."""
+    import httpx2
+
+    client = httpx2.AsyncClient(trust_env=False)
+    body = {"model": "m", "max_tokens": 2000, "stream": True, "messages": [{"role": "user", "content": "hi"}]}
+
+    async def ask() -> float:
+        began = time.process_time()
+        events = 0
+        async with client.stream("POST", url, json=body) as response:
+            rest = b""
+            async for piece in response.aiter_raw():
+                *lines, rest = (rest + piece).split(b"\n")
+                for line in lines:
+                    if line.startswith(b"data: {"):
+                        msgspec.json.decode(line[6:])
+                        events += 1
+        assert events > CHUNKS
+        return time.process_time() - began
+
+    return ask, client.aclose
+
+
+def _asked(child: subprocess.Popen[str]) -> _Ask:
+    async def ask() -> float:
+        assert child.stdin is not None
+        child.stdin.write("go\n")
+        child.stdin.flush()
+        return float(await asyncio.to_thread(_line_of, child))
+
+    return ask
+
+
+def _line_of(child: subprocess.Popen[str]) -> str:
+    assert child.stdout is not None
+    return child.stdout.readline().strip()
+
+
+@contextmanager
+def _child(*command: str) -> Generator[subprocess.Popen[str]]:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        yield child
+        assert child.stdin is not None
+        child.stdin.close()  # it ends with its input
