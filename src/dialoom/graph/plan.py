@@ -2,26 +2,12 @@
 
 from collections.abc import Sequence
 
-import msgspec
-
+from dialoom.graph.frontier import Frontier
 from dialoom.graph.names import END, START
 from dialoom.graph.result import NodeError
 from dialoom.graph.state import State
 from dialoom.graph.table import Route, Table
 from dialoom.graph.trouble import error_of, refused
-
-
-class Frontier(msgspec.Struct, frozen=True):
-    """Where a thread stands: what runs next.
-
-    `ready` runs in the next superstep. The rest is set only when a superstep could not be completed:
-    `deferred` was reached by nodes that did finish and waits for `ready`; `unrouted` finished, but its
-    conditional edge gave no usable answer and is asked again.
-    """
-
-    ready: tuple[str, ...] = ()
-    deferred: tuple[str, ...] = ()
-    unrouted: tuple[str, ...] = ()
 
 
 class RouteRefused(Exception):  # noqa: N818 - says what happened; it never leaves the engine

@@ -1,0 +1,85 @@
+"""Where a thread stands: what runs next, what waits, and what those that wait have already. Plain data."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+
+class Send(msgspec.Struct, frozen=True):
+    """A task of its own: `node` runs with `input` as `ctx.input`, once for each Send.
+
+    `item` tells the tasks of one node apart; the engine counts it from 0.
+    """
+
+    node: str
+    input: Any = None
+    item: int | None = None
+
+
+class Interrupt(msgspec.Struct, frozen=True, kw_only=True):
+    """A question a paused node waits to have answered. `id` is readable, as in `ns/node[item]#1`.
+
+    `refused` says what was wrong with the last answer, "" when there was none.
+    """
+
+    id: str
+    node: str
+    payload: Any
+    item: int | None = None
+    ns: tuple[str, ...] = ()
+    refused: str = ""
+
+
+class TaskNote(msgspec.Struct, frozen=True, kw_only=True):
+    """What a task that will run again has already.
+
+    `answers` and `once` pair a key with the value its question or its effect came to. While there are
+    `questions` the task does not run. `results` are of the items of a map that are through, by index.
+    `child` is where its subgraph stands.
+    """
+
+    node: str
+    item: int | None = None
+    answers: tuple[tuple[str, Any], ...] = ()
+    once: tuple[tuple[str, Any], ...] = ()
+    questions: tuple[Interrupt, ...] = ()
+    results: tuple[tuple[int, Any], ...] = ()
+    child: "ChildNote | None" = None
+
+
+class ChildNote(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the subgraph of a task stands."""
+
+    state: Mapping[str, Any]
+    frontier: "Frontier"
+
+
+class JoinCount(msgspec.Struct, frozen=True):
+    """Who has arrived at the join before `target`. `fired`: it ran already and takes the others silently."""
+
+    target: str
+    arrived: tuple[str, ...]
+    fired: bool = False
+
+
+class Frontier(msgspec.Struct, frozen=True):
+    """Where a thread stands: what runs next.
+
+    `ready` and `sends` run in the next superstep. What is `deferred` was reached by nodes that did finish
+    and waits for those that did not. `unrouted` finished, but its conditional edge gave no usable answer and
+    is asked again. `joins` wait for more arrivals, `notes` belong to tasks that run again.
+    """
+
+    ready: tuple[str, ...] = ()
+    deferred: tuple[str, ...] = ()
+    unrouted: tuple[str, ...] = ()
+    sends: tuple[Send, ...] = ()
+    deferred_sends: tuple[Send, ...] = ()
+    joins: tuple[JoinCount, ...] = ()
+    notes: tuple[TaskNote, ...] = ()
+
+    @property
+    def interrupts(self) -> tuple[Interrupt, ...]:
+        """What waits for an answer."""
+        return tuple(question for note in self.notes for question in note.questions)
