@@ -77,18 +77,20 @@ class Run:
         self.stop.raise_if_requested()
 
     def emit(self, node: str, step: int, value: object) -> None:
-        if self.publisher is not None:
-            if self.publisher.mailbox is not None:
-                self.publisher.mailbox.wait_for_room()
-            self.publisher.chunk(step, node, value)
+        publisher = self.publisher
+        if publisher is not None:
+            if publisher.mailbox is not None:
+                publisher.mailbox.wait_for_room()
+            publisher.chunk(step, node, value)
 
     async def aemit(self, node: str, step: int, value: object) -> None:
         if self.stop.reason() is not None:
             await _let_the_stop_in()
-        if self.publisher is not None:
-            if self.publisher.mailbox is not None:
-                await self.publisher.mailbox.room()
-            self.publisher.chunk(step, node, value)
+        publisher = self.publisher
+        if publisher is not None:
+            if publisher.mailbox is not None and publisher.mailbox.full():
+                await publisher.mailbox.room()
+            publisher.chunk(step, node, value)
 
     async def _find(self, lane: Lane) -> NodeError | None:
         """Take the starting position; returns what kept the store from giving it."""
