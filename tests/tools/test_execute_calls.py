@@ -1,9 +1,10 @@
 """The calls of one round: together, in order, bounded, and stopped at once when that is asked."""
 
 import asyncio
+import inspect
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 
 import pytest
 
@@ -217,6 +218,37 @@ async def test_a_cancel_hook_that_fails_is_logged_only(caplog: pytest.LogCapture
         assert (await task).cancelled
         await happened(told)
         await becomes_true(lambda: [each.message for each in caplog.records] == ["cancelling a tool failed"])
+
+
+async def test_a_coroutine_that_comes_too_late_is_closed_and_not_left_to_warn() -> None:
+    """A plain function may hand out a coroutine; cancelled before it does, nobody will ever await that."""
+    inside, go_on, handed_out = threading.Event(), threading.Event(), threading.Event()
+    late: list[Coroutine[object, object, None]] = []
+
+    class Slow(StoppableTool):
+        """Thinks before it hands out its coroutine."""
+
+        name = "slow"
+
+        def run_with_cancel(self, args: dict[str, object], should_stop: Callable[[], bool]) -> object:
+            inside.set()
+            go_on.wait(PATIENCE)
+            late.append(self._rest())
+            handed_out.set()
+            return late[0]
+
+        async def _rest(self) -> None:
+            await asyncio.Event().wait()
+
+    run, registry = ToolRun(), ToolRegistry([Slow()])
+    task = asyncio.create_task(registry.execute(call("slow"), run))
+    await happened(inside)
+    run.cancel.cancel()
+    assert (await task).cancelled
+    go_on.set()
+    await happened(handed_out)
+    await becomes_true(lambda: inspect.getcoroutinestate(late[0]) == inspect.CORO_CLOSED)
+    assert registry.late_results == 1
 
 
 async def test_cancelling_the_run_returns_at_once_with_an_answer_for_every_call() -> None:

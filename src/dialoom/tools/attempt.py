@@ -67,8 +67,8 @@ class LateResults:
         self.dropped = 0
 
     def expect(self, thread: "Future[Ending]") -> None:
-        """Count the end of a worker's job; one that never began is forgotten."""
-        thread.add_done_callback(lambda done: None if done.cancelled() else self._drop())
+        """Count the end of a worker's job, now or later; one that never began is forgotten."""
+        thread.add_done_callback(self._drop_result)
 
     def keep(self, task: "asyncio.Task[Ending]") -> None:
         """Hold on to a task that was told to stop, until it does."""
@@ -81,6 +81,17 @@ class LateResults:
             return
         if task.exception() or not isinstance(task.result(), Stopped):
             self._drop()
+
+    def _drop_result(self, thread: "Future[Ending]") -> None:
+        if thread.cancelled():
+            return
+        if thread.exception() is None:
+            match thread.result():
+                case Returned(value) if inspect.iscoroutine(value):
+                    value.close()  # nobody will await it
+                case _:
+                    pass
+        self._drop()
 
     def _drop(self) -> None:
         with self._lock:
@@ -139,8 +150,7 @@ async def _in_thread(body: Callable[[], object], late: LateResults) -> Ending:
     try:
         return await asyncio.wrap_future(thread)
     except asyncio.CancelledError:
-        if not thread.done():
-            late.expect(thread)
+        late.expect(thread)
         raise
 
 
