@@ -152,3 +152,17 @@ async def test_any_arguments_get_an_answer(
     assert isinstance(result, ToolResult)
     if result.is_error:
         assert msgspec.json.decode(result.content)["error"] == "invalid_arguments"
+
+
+async def test_half_a_character_is_an_argument_that_does_not_fit() -> None:
+    """Found by the test above: msgspec cannot look up a lone surrogate in a Literal."""
+
+    @tool
+    def pick(side: Literal["left", "right"]) -> str:
+        """Pick a side."""
+        return side
+
+    registry = ToolRegistry([pick])
+    registry.set_validate_arguments(False)
+    result = await registry.execute(ToolCall(id="c", name="pick", arguments={"side": "\ud800"}))
+    assert msgspec.json.decode(result.content)["error"] == "invalid_arguments"

@@ -30,7 +30,7 @@ class OneOf(metaclass=_PassesFor):
         for kind in sorted(cls.types, key=lambda each: -len(given & _field_names(each))):
             try:
                 return msgspec.convert(value, kind, str_keys=True, dec_hook=hook)
-            except msgspec.ValidationError:
+            except (msgspec.ValidationError, UnicodeEncodeError):
                 continue
         raise ValueError(f"fits none of {', '.join(map(_name, cls.types))}")
 

@@ -150,8 +150,14 @@ async def _in_thread(body: Callable[[], object], late: LateResults) -> Ending:
     try:
         return await asyncio.wrap_future(thread)
     except asyncio.CancelledError:
-        late.expect(thread)
+        if not _failed(thread):
+            late.expect(thread)
         raise
+
+
+def _failed(thread: "Future[Ending]") -> bool:
+    """Whether the job is over and ended in what is being raised now: then nothing of it is late."""
+    return thread.done() and (thread.cancelled() or thread.exception() is not None)
 
 
 def _caught(body: Callable[[], object]) -> Ending:

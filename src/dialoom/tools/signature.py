@@ -80,7 +80,10 @@ class Signature:
         return {name: value for name, value in fields.items() if value is not msgspec.UNSET}
 
     def _convert(self, args: object) -> msgspec.Struct:
-        return msgspec.convert(args, self._struct, str_keys=True, dec_hook=_decode_custom)
+        try:
+            return msgspec.convert(args, self._struct, str_keys=True, dec_hook=_decode_custom)
+        except UnicodeEncodeError as error:  # msgspec looks a text up, in a Literal say, by its bytes
+            raise msgspec.ValidationError("a text holds half a character (a lone surrogate)") from error
 
 
 def _read_parameters(function: Callable[..., object], name: str) -> list[inspect.Parameter]:
