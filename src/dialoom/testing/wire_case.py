@@ -34,7 +34,7 @@ class RecordedReply(msgspec.Struct, frozen=True, kw_only=True):
     def pieces(self) -> tuple[bytes, ...]:
         """The body, cut as it was recorded."""
         if self.body_encoding == "base64":
-            return tuple(base64.b64decode(piece) for piece in self.body_chunks)
+            return tuple(base64.b64decode(piece, validate=True) for piece in self.body_chunks)
         return tuple(piece.encode() for piece in self.body_chunks)
 
     def reply(self, pieces: tuple[bytes, ...], *, now: float) -> WireReply:

@@ -1,7 +1,8 @@
 """A provider that speaks chat completions, as OpenAI and most other servers do."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from functools import partial
 from typing import Self
 
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
@@ -13,9 +14,11 @@ from dialoom.llm.events import StreamEvent
 from dialoom.llm.messages import Message, Origin
 from dialoom.llm.openai.decoder import ChatDecoder, PromptSize
 from dialoom.llm.openai.endpoint import Endpoint
-from dialoom.llm.openai.exchange import Exchange
+from dialoom.llm.openai.exchange import AnswerDecoder, Exchange
 from dialoom.llm.openai.listing import list_models
 from dialoom.llm.openai.request import chat_body
+from dialoom.llm.openai.responses_decoder import ResponsesDecoder
+from dialoom.llm.openai.responses_request import responses_body
 from dialoom.llm.options import DEFAULT_OPTIONS, ChatOptions, Timeouts
 from dialoom.llm.profile import WireProfile, profile_for
 from dialoom.llm.provider import ResponseStream
@@ -28,7 +31,8 @@ class OpenAIProvider:
     """Any server with `/chat/completions`: OpenAI, Ollama, LM Studio, llama.cpp, vLLM and others.
 
     Use it as an async context manager, or `aclose` it. `base_url` goes up to and includes `/v1`. A model
-    is named by the options of each request; without a name the server decides.
+    is named by the options of each request; without a name the server decides. A profile whose `api` is
+    `responses` speaks `/responses` instead.
     """
 
     def __init__(
@@ -79,25 +83,38 @@ class OpenAIProvider:
         self, messages: Sequence[Message], options: ChatOptions = DEFAULT_OPTIONS
     ) -> AsyncGenerator[ResponseStream]:
         """Ask for one answer; the request goes out when the first event is asked for."""
-        body = chat_body(messages, options, self._profile)
         assembly = Assembly()
-        prompt = PromptSize.of(body, messages)
-        taken_ids = {call.id for message in messages for call in message.tool_calls}
+        path, body, new_decoder = self._wire(messages, options, assembly)
         request = self._endpoint.post(
-            "/chat/completions", body, headers=options.extra_headers, connect=options.timeouts.connect
+            path, body, headers=options.extra_headers, connect=options.timeouts.connect
         )
 
         def ask(timeouts: Timeouts) -> AbstractAsyncContextManager[AsyncGenerator[StreamEvent, None]]:
-            decoder = ChatDecoder(
-                assembly,
-                Origin(self.id, options.model or ""),
-                profile=self._profile,
-                prompt=prompt,
-                new_id=new_id,
-                taken_ids=taken_ids,
-            )
+            decoder = new_decoder()
             exchange = Exchange(self._endpoint, request, decoder, quota_codes=self._profile.quota_codes)
             return exchange.opened(self._transport, timeouts, scope=options.cancel, clock=self._clock)
 
         async with aclosing(answer_events(ask, options, assembly=assembly, clock=self._clock)) as events:
             yield ResponseStream(events, assembly)
+
+    def _wire(
+        self, messages: Sequence[Message], options: ChatOptions, assembly: Assembly
+    ) -> tuple[str, bytes, Callable[[], AnswerDecoder]]:
+        """Return path, body and the maker of a decoder, of the wire that the profile names."""
+        origin = Origin(self.id, options.model or "")
+        taken_ids = {call.id for message in messages for call in message.tool_calls}
+        if self._profile.api == "responses":
+            body = responses_body(messages, options, self._profile, provider=self.id)
+            new_decoder = partial(ResponsesDecoder, assembly, origin, new_id=new_id, taken_ids=taken_ids)
+            return "/responses", body, new_decoder
+        body = chat_body(messages, options, self._profile)
+        new_decoder = partial(
+            ChatDecoder,
+            assembly,
+            origin,
+            profile=self._profile,
+            prompt=PromptSize.of(body, messages),
+            new_id=new_id,
+            taken_ids=taken_ids,
+        )
+        return "/chat/completions", body, new_decoder

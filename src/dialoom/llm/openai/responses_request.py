@@ -1,0 +1,100 @@
+"""What goes to `/responses`: a projection of the messages, which are never changed."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from dialoom.base.errors import UsageError
+from dialoom.base.text import one_line, replace_surrogates
+from dialoom.llm.messages import Message, OpaquePart, RefusalPart, TextPart, ToolCall, ToolCallPart
+from dialoom.llm.openai.request import render_text
+from dialoom.llm.openai.response_format import named_schema
+from dialoom.llm.options import ChatOptions, ToolSpec
+from dialoom.llm.pairing import paired
+from dialoom.llm.profile import WireProfile
+
+_Fields = dict[str, object]
+
+
+def responses_body(
+    messages: Sequence[Message], options: ChatOptions, profile: WireProfile, *, provider: str
+) -> bytes:
+    """Return the JSON body that asks for one answer. Raises `UsageError` when that is no JSON.
+
+    Nothing is kept on the server. This wire knows neither `stop` nor `seed`, so they are not sent.
+    """
+    try:
+        fields = _asked(messages, options, profile, provider=provider)
+        return msgspec.json.encode({**fields, **options.extra_body})
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UsageError(f"the request cannot be written as JSON: {one_line(str(error))}") from error
+
+
+def _asked(
+    messages: Sequence[Message], options: ChatOptions, profile: WireProfile, *, provider: str
+) -> _Fields:
+    schema = options.response_schema
+    fields: _Fields = {
+        "model": options.model,
+        "input": [item for message in paired(messages) for item in _items(message, profile, provider)],
+        "stream": profile.streaming,
+        "store": False,
+        # models that do not reason refuse the word
+        "include": ["reasoning.encrypted_content"] if profile.replay_reasoning != "never" else None,
+        "max_output_tokens": options.max_tokens,
+        "temperature": options.temperature,
+        "top_p": options.top_p,
+        "text": {"format": {"type": "json_schema", **named_schema(schema)}} if schema else None,
+        **(_tool_fields(options) if options.tools else {}),
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _tool_fields(options: ChatOptions) -> _Fields:
+    return {
+        "tools": [_wire_tool(tool) for tool in options.tools],
+        "tool_choice": options.tool_choice,
+        "parallel_tool_calls": options.parallel_tool_calls,
+    }
+
+
+def _wire_tool(tool: ToolSpec) -> _Fields:
+    return {
+        "type": "function",
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.parameters,
+    }
+
+
+def _items(message: Message, profile: WireProfile, provider: str) -> Iterator[object]:
+    match message.role:
+        case "tool":
+            for result in message.tool_results:
+                output = replace_surrogates(result.content)
+                yield {"type": "function_call_output", "call_id": result.call_id, "output": output}
+        case "assistant":
+            yield from _assistant_items(message, provider)
+        case "system":
+            yield {"role": profile.system_role, "content": render_text(message)}
+        case "user":
+            yield {"role": "user", "content": render_text(message)}
+
+
+def _assistant_items(message: Message, provider: str) -> Iterator[object]:
+    """Give the items in the order they came; what only its own provider understands goes to it alone."""
+    for part in message.parts:
+        match part:
+            case TextPart() | RefusalPart() if part.text:
+                yield {"role": "assistant", "content": replace_surrogates(part.text)}
+            case ToolCallPart():
+                yield _wire_call(part.call)
+            case OpaquePart() if part.provider == provider:
+                yield msgspec.Raw(part.block.encode())
+            case _:
+                pass
+
+
+def _wire_call(call: ToolCall) -> _Fields:
+    arguments = msgspec.json.encode(call.arguments or {}).decode()
+    return {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": arguments}
