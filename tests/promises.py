@@ -569,14 +569,49 @@ PROMISES: tuple[Promise, ...] = (
         "Observers are notified one at a time even when nodes run concurrently",
         "tests/graph/test_events.py::test_events_of_parallel_nodes_come_one_at_a_time_and_numbered_without_gaps",
     ),
-    Promise("graph-111", "004", "LoggingObserver writes the lifecycle of a run to the log"),
-    Promise("graph-112", "004", "JsonTraceObserver records one span per node with its duration"),
-    Promise("graph-113", "004", "JsonTraceObserver's JSON holds run_id, stop_reason and spans"),
-    Promise("graph-114", "004", "JsonTraceObserver may be fed from several threads at once"),
-    Promise("graph-115", "004", "MetricsObserver counts supersteps"),
-    Promise("graph-116", "004", "MetricsObserver counts node errors"),
+    Promise(
+        "graph-111",
+        "004",
+        "LoggingObserver writes the lifecycle of a run to the log",
+        "tests/graph/test_observers.py::test_the_log_tells_the_life_of_a_run",
+    ),
+    Promise(
+        "graph-112",
+        "004",
+        "JsonTraceObserver records one span per node with its duration",
+        "tests/graph/test_observers.py::test_a_trace_has_one_span_for_every_node_with_its_start_and_duration",
+    ),
+    Promise(
+        "graph-113",
+        "004",
+        "JsonTraceObserver's JSON holds run_id, stop_reason and spans",
+        "tests/graph/test_observers.py::test_a_trace_has_one_span_for_every_node_with_its_start_and_duration",
+    ),
+    Promise(
+        "graph-114",
+        "004",
+        "JsonTraceObserver may be fed from several threads at once",
+        "tests/graph/test_observers.py::test_trace_and_metrics_may_be_fed_from_many_threads_at_once",
+    ),
+    Promise(
+        "graph-115",
+        "004",
+        "MetricsObserver counts supersteps",
+        "tests/graph/test_observers.py::test_metrics_sum_up_runs_steps_errors_and_the_seconds_of_every_node",
+    ),
+    Promise(
+        "graph-116",
+        "004",
+        "MetricsObserver counts node errors",
+        "tests/graph/test_observers.py::test_metrics_sum_up_runs_steps_errors_and_the_seconds_of_every_node",
+    ),
     Promise("graph-117", "004", "MetricsObserver counts retries"),
-    Promise("graph-118", "004", "MetricsObserver sums up the time spent in each node"),
+    Promise(
+        "graph-118",
+        "004",
+        "MetricsObserver sums up the time spent in each node",
+        "tests/graph/test_observers.py::test_metrics_sum_up_runs_steps_errors_and_the_seconds_of_every_node",
+    ),
     # graph (seed 004): checkpoint stores
     Promise(
         "graph-119",
@@ -1437,7 +1472,8 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "rag-055",
         "004",
-        "make_http_fetcher checks hops, peer address, Content-Type and size in the same way",
+        "http_fetch_tool fetches with the same checks of hops, peer address, Content-Type and size",
+        "tests/tools/test_http_fetch.py::test_what_is_refused_is_told_to_the_model",
     ),
     Promise(
         "rag-056",
@@ -2893,6 +2929,7 @@ PROMISES: tuple[Promise, ...] = (
         "docs-013",
         "004",
         "Observer is replaceable; logging, JSON trace and metrics observers are built in",
+        "tests/graph/test_observers.py::test_metrics_sum_up_runs_steps_errors_and_the_seconds_of_every_node",
     ),
     Promise(
         "docs-014",
