@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable
 
-from dialoom.base.events import Event
+from dialoom.base.events import Event, Observer
 from dialoom.graph import (
     END,
     START,
@@ -31,7 +31,7 @@ class Heard:
         return [type(event).__name__ for event in self.events]
 
 
-def line(*names: str, store: CheckpointStore | None = None, observers: tuple[Heard, ...] = ()) -> Graph:
+def line(*names: str, store: CheckpointStore | None = None, observers: tuple[Observer, ...] = ()) -> Graph:
     """A graph whose nodes say their names one after another."""
     builder = speakers(*names)
     for source, target in zip((START, *names), (*names, END), strict=True):
@@ -52,14 +52,16 @@ def saying(word: str) -> Callable[[NodeContext], dict[str, list[str]]]:
     return lambda _: {"said": [word]}
 
 
-def counter(store: CheckpointStore | None = None, *, until: int = 5) -> Graph:
+def counter(
+    store: CheckpointStore | None = None, *, until: int = 5, observers: tuple[Observer, ...] = ()
+) -> Graph:
     """A loop that counts up to `until`."""
     builder = GraphBuilder("counter")
     builder.add_channel("n", type=int, default=0)
     builder.add_node("count", lambda ctx: {"n": ctx.state["n"] + 1}, blocking=False)
     builder.add_edge(START, "count")
     builder.add_conditional_edges("count", lambda state: "count" if state["n"] < until else END)
-    return builder.build(store)
+    return builder.build(store, observers)
 
 
 def wait_for(flag: threading.Event) -> None:

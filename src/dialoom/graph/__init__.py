@@ -23,6 +23,9 @@ from dialoom.graph.log import AppendLog as AppendLog
 from dialoom.graph.memory import MemoryCheckpointStore as MemoryCheckpointStore
 from dialoom.graph.names import END as END
 from dialoom.graph.names import START as START
+from dialoom.graph.observers_logging import LoggingObserver as LoggingObserver
+from dialoom.graph.observers_metrics import MetricsObserver as MetricsObserver
+from dialoom.graph.observers_trace import JsonTraceObserver as JsonTraceObserver
 from dialoom.graph.ops import Op as Op
 from dialoom.graph.options import RunOptions as RunOptions
 from dialoom.graph.plan import Frontier as Frontier
