@@ -4,6 +4,7 @@ from dialoom.llm.anthropic.provider import AnthropicProvider as AnthropicProvide
 from dialoom.llm.assembly import Assembly as Assembly
 from dialoom.llm.capabilities import Capability as Capability
 from dialoom.llm.capabilities import Model as Model
+from dialoom.llm.cassette.provider import CassetteProvider as CassetteProvider
 from dialoom.llm.choose import choose_model as choose_model
 from dialoom.llm.choose import open_provider as open_provider
 from dialoom.llm.errors import ErrorKind as ErrorKind
@@ -24,9 +25,13 @@ from dialoom.llm.events import ToolCallReady as ToolCallReady
 from dialoom.llm.events import ToolCallStarted as ToolCallStarted
 from dialoom.llm.events import UsageUpdate as UsageUpdate
 from dialoom.llm.events import Warned as Warned
+from dialoom.llm.fallback import Alternative as Alternative
+from dialoom.llm.fallback import FallbackProvider as FallbackProvider
 from dialoom.llm.json_schema import JsonSchema as JsonSchema
 from dialoom.llm.json_schema import Violation as Violation
 from dialoom.llm.json_schema import extract_json as extract_json
+from dialoom.llm.limited import LimitedProvider as LimitedProvider
+from dialoom.llm.limited import Limits as Limits
 from dialoom.llm.messages import Message as Message
 from dialoom.llm.messages import OpaquePart as OpaquePart
 from dialoom.llm.messages import Origin as Origin

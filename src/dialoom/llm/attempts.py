@@ -11,6 +11,7 @@ from dialoom.base.clock import Clock
 from dialoom.llm.assembly import Assembly
 from dialoom.llm.errors import ProviderError
 from dialoom.llm.events import (
+    FellBack,
     ResponseCompleted,
     ResponseStarted,
     Retrying,
@@ -25,7 +26,8 @@ from dialoom.llm.switch import StopSwitch
 Ask = Callable[[Timeouts], AbstractAsyncContextManager[AsyncGenerator[StreamEvent, None]]]
 """Makes one request, ended by the timeouts it is given."""
 
-_SAYS_NOTHING = (ResponseStarted, UsageUpdate, Warned)
+SAYS_NOTHING = (ResponseStarted, UsageUpdate, Warned, Retrying, FellBack)
+"""Events that show a reader no part of an answer, so that another answer may still follow them."""
 
 
 async def answer_events(
@@ -45,7 +47,7 @@ async def answer_events(
                 async for event in events:
                     began = True
                     if not spoke:
-                        spoke = not isinstance(event, _SAYS_NOTHING)
+                        spoke = not isinstance(event, SAYS_NOTHING)
                     yield _numbered(event, number) if isinstance(event, ResponseCompleted) else event
             return
         except ProviderError as error:

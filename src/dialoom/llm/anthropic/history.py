@@ -66,11 +66,11 @@ def wire_turns(messages: Sequence[Message], provider: str) -> list[WireTurn]:
 
 
 class _WireIds:
-    """Ids of calls as the wire wants them, in the order of the calls; a result takes that of its call."""
+    """Ids of calls as the wire wants them; a result takes that of the first call that waits for it."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
-        self._current: dict[str, str] = {}
+        self._unanswered: dict[str, list[str]] = {}
 
     def of_call(self, call: ToolCall) -> str:
         plain = _NOT_IN_IDS.sub("_", call.id)[:60] or "call"
@@ -79,11 +79,12 @@ class _WireIds:
             number += 1
             chosen = f"{plain}_{number}"
         self._taken.add(chosen)
-        self._current[call.id] = chosen
+        self._unanswered.setdefault(call.id, []).append(chosen)
         return chosen
 
     def of_result(self, result: ToolResultPart) -> str | None:
-        return self._current.get(result.call_id)
+        asked = self._unanswered.get(result.call_id)
+        return asked.pop(0) if asked else None
 
 
 def _wire_part(part: Part, message: Message, provider: str, *, ids: _WireIds) -> Iterator[Wire]:
@@ -109,7 +110,8 @@ def _wire_own(
         case ReasoningPart():
             came_from = message.origin.provider if message.origin else provider
             if part.signature and came_from == provider:
-                yield {"type": "thinking", "thinking": part.text, "signature": part.signature}
+                words = replace_surrogates(part.text)
+                yield {"type": "thinking", "thinking": words, "signature": part.signature}
         case OpaquePart():
             if part.provider == provider and _is_object(part.block):
                 yield msgspec.Raw(part.block.encode())
