@@ -57,6 +57,7 @@ async def test_a_queued_text_streams_in_pieces_and_adds_up() -> None:
     mock.assert_done()
 
 
+@pytest.mark.promise("llm-004")
 async def test_the_blocking_answer_is_the_stream_read_to_its_end() -> None:
     mock = MockProvider().queue_text("").queue_tool_call("c1", "stock", {"sku": "A1"})
     silence = await chat(mock, HELLO)

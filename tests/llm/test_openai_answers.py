@@ -43,6 +43,7 @@ from tests.llm.served import (
 )
 
 
+@pytest.mark.promise("llm-003", "llm-019", "llm-020", "llm-023")
 async def test_an_answer_streams_as_typed_events_and_ends_whole() -> None:
     usage = {
         "prompt_tokens": 9,
@@ -86,6 +87,32 @@ async def test_an_answer_streams_as_typed_events_and_ends_whole() -> None:
     assert (sent.method, sent.path) == ("POST", "/v1/chat/completions")
     assert (sent.headers["authorization"], sent.headers["x-team"]) == (f"Bearer {KEY}", "a")
     assert sent.json()["model"] == "demo"
+
+
+@pytest.mark.promise("llm-021")
+async def test_a_server_that_cannot_stream_answers_with_its_words_in_one_piece() -> None:
+    whole = {"choices": [{"message": {"content": "Hello there"}, "finish_reason": "stop"}]}
+    reply = WireReply(body=(msgspec.json.encode(whole),))
+    quiet = WireProfile(streaming=False)
+    async with served(reply, profile=quiet) as (server, provider), provider.stream(HELLO) as stream:
+        events = await read_all(stream)
+    assert events == [ResponseStarted(), TextDelta("Hello there"), ResponseCompleted(stream.response)]
+    assert server.requests[0].json()["stream"] is False
+
+
+@pytest.mark.promise("llm-024", "llm-025")
+async def test_arguments_that_are_no_json_leave_the_rest_of_the_answer_as_it_is() -> None:
+    def called(at: int, call_id: str, arguments: str) -> bytes:
+        function = {"name": "look", "arguments": arguments}
+        return chunk({"tool_calls": [{"index": at, "id": call_id, "function": function}]})
+
+    pieces = (SAID[0], called(0, "a", "{city: Rome}"), called(1, "b", '{"city":"Bern"}'), DONE)
+    answer = await ask(streamed(*pieces))
+    assert answer.text == "Hel"
+    assert answer.tool_calls == (
+        ToolCall(id="a", name="look", raw="{city: Rome}", problem="invalid_json"),
+        ToolCall(id="b", name="look", arguments={"city": "Bern"}, raw='{"city":"Bern"}'),
+    )
 
 
 async def test_two_questions_share_one_connection() -> None:

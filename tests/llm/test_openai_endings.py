@@ -134,6 +134,7 @@ async def test_a_server_that_is_late_is_left(
     assert str(error) == f"openai at {server.url}/v1 {said}; ask again, or allow more time"
 
 
+@pytest.mark.promise("llm-034")
 async def test_cancelling_closes_the_socket_and_ends_the_answer_once() -> None:
     hold, scope = Hold(), CancelScope()
     async with asyncio.timeout(SOON), served(streamed(SAID[0], hold)) as (server, provider):

@@ -42,6 +42,7 @@ def call(call_id: str, **arguments: object) -> ToolCall:
     )
 
 
+@pytest.mark.promise("llm-022")
 def test_a_plain_question_is_sent_plainly() -> None:
     assert body(system("Be brief."), user("Hi"), assistant("Hello."), user("Bye")) == {
         "messages": [

@@ -32,6 +32,7 @@ async def trouble(request: HttpRequest) -> TransportError:
     return caught.value
 
 
+@pytest.mark.promise("llm-031")
 async def test_a_request_arrives_whole_and_its_answer_comes_back() -> None:
     reply = WireReply(status=201, headers={"X-Kind": "test"}, body=(b"ab", b"cd"))
     async with WireServer([reply]) as server, Httpx2Transport() as transport:
@@ -173,6 +174,7 @@ async def test_tls_to_a_plain_server_fails_as_tls() -> None:
     assert "TLS failed" in str(error)
 
 
+@pytest.mark.promise("llm-032")
 async def test_a_server_that_never_greets_is_not_reached_in_time() -> None:
     async with blunt_server(b"") as address:
         error = await trouble(get(f"https://{address}", timeouts=HttpTimeouts(connect=0.05)))
@@ -210,6 +212,7 @@ async def test_words_that_are_no_http_close_the_exchange() -> None:
     "timeouts", [HttpTimeouts(read=0.05), HttpTimeouts(read=None, total=0.05)], ids=["read", "total"]
 )
 @pytest.mark.parametrize("first", [(), (b"some",)], ids=["before the body", "within the body"])
+@pytest.mark.promise("llm-033")
 async def test_silence_ends_in_a_timeout(timeouts: HttpTimeouts, first: tuple[bytes, ...]) -> None:
     async with WireServer([WireReply(body=(*first, Hold()))]) as server:
         error = await trouble(get(server.url, timeouts=timeouts))
