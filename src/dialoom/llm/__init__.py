@@ -53,6 +53,7 @@ from dialoom.llm.mock import Gate as Gate
 from dialoom.llm.mock import MockProvider as MockProvider
 from dialoom.llm.mock import MockRequest as MockRequest
 from dialoom.llm.offline.provider import OfflineProvider as OfflineProvider
+from dialoom.llm.ollama.provider import OllamaProvider as OllamaProvider
 from dialoom.llm.openai.embeddings import EmbeddingOptions as EmbeddingOptions
 from dialoom.llm.openai.embeddings import OpenAIEmbeddings as OpenAIEmbeddings
 from dialoom.llm.openai.provider import OpenAIProvider as OpenAIProvider

@@ -1,0 +1,81 @@
+"""What goes to `/api/chat`: a projection of the messages, which are never changed."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from dialoom.base.errors import UsageError
+from dialoom.base.text import one_line, replace_surrogates
+from dialoom.llm.json_values import fields_of
+from dialoom.llm.messages import Message, ToolCall
+from dialoom.llm.openai.request import render_text
+from dialoom.llm.options import ChatOptions, ToolSpec
+from dialoom.llm.pairing import paired
+from dialoom.llm.profile import WireProfile
+
+_Fields = dict[str, object]
+
+
+def ollama_body(
+    messages: Sequence[Message], options: ChatOptions, profile: WireProfile, *, num_ctx: int | None
+) -> bytes:
+    """Return the JSON body that asks for one answer. Raises `UsageError` when that is no JSON.
+
+    This wire cannot force a tool call: `tool_choice` is sent only as having no tools for `none`.
+    """
+    fields: _Fields = {
+        "model": options.model,
+        "messages": [wire for message in paired(messages) for wire in _wire_messages(message)],
+        "stream": profile.streaming,
+        "format": options.response_schema,
+        "tools": [_wire_tool(tool) for tool in _offered(options)] or None,
+        "options": _model_options(options, num_ctx) or None,
+        **{name: value for name, value in options.extra_body.items() if name != "options"},
+    }
+    try:
+        return msgspec.json.encode({name: value for name, value in fields.items() if value is not None})
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UsageError(f"the request cannot be written as JSON: {one_line(str(error))}") from error
+
+
+def _offered(options: ChatOptions) -> tuple[ToolSpec, ...]:
+    return () if options.tool_choice == "none" else options.tools
+
+
+def _model_options(options: ChatOptions, num_ctx: int | None) -> _Fields:
+    own: Mapping[str, object] = {
+        "num_ctx": num_ctx,
+        "num_predict": options.max_tokens,
+        "temperature": options.temperature,
+        "top_p": options.top_p,
+        "seed": options.seed,
+        "stop": list(options.stop) or None,
+        **fields_of(options.extra_body.get("options")),
+    }
+    return {name: value for name, value in own.items() if value is not None}
+
+
+def _wire_tool(tool: ToolSpec) -> _Fields:
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return {"type": "function", "function": function}
+
+
+def _wire_messages(message: Message) -> Iterator[_Fields]:
+    if message.role == "tool":
+        for result in message.tool_results:
+            content = replace_surrogates(result.content)
+            yield {
+                "role": "tool",
+                "content": content,
+                "tool_name": result.name or "",
+                "tool_call_id": result.call_id,
+            }
+        return
+    fields: _Fields = {"role": message.role, "content": render_text(message) or message.refusal}
+    if message.tool_calls:
+        fields["tool_calls"] = [_wire_call(call) for call in message.tool_calls]
+    yield fields
+
+
+def _wire_call(call: ToolCall) -> _Fields:
+    return {"id": call.id, "function": {"name": call.name, "arguments": call.arguments or {}}}
