@@ -12,12 +12,12 @@ from dialoom.rag.errors import EmbedderContractError, ManifestMismatchError
 from dialoom.rag.ingest import (
     DocumentFailure,
     IngestReport,
-    embedded_text,
     ingest_documents,
     replace_documents,
 )
 from dialoom.rag.manifest import IndexManifest, check_embedder, manifest_of
 from dialoom.rag.memory_store import InMemoryVectorStore
+from dialoom.rag.passage import indexed_text
 from dialoom.rag.store import DocumentChunks
 from dialoom.rag.types import Chunk, Document, FloatMatrix
 
@@ -151,5 +151,5 @@ async def test_many_chunks_are_embedded_in_batches_over_documents() -> None:
 
 def test_a_chunk_is_embedded_below_the_headings_it_does_not_hold() -> None:
     chunk = Chunk(id="c", doc_id="d", text="Time\nThree days.", heading_path=("Refunds", "Time"))
-    assert embedded_text(chunk) == "Refunds\nTime\nThree days."
-    assert embedded_text(Chunk(id="c", doc_id="d", text="bare")) == "bare"
+    assert indexed_text(chunk) == "Refunds\nTime\nThree days."
+    assert indexed_text(Chunk(id="c", doc_id="d", text="bare")) == "bare"

@@ -11,13 +11,20 @@ from dialoom.rag.errors import CorruptIndexError, ManifestMissingError
 from dialoom.rag.manifest import IndexManifest
 from dialoom.rag.memory_store import InMemoryVectorStore
 from dialoom.rag.store import DocumentChunks, SourceChange, SourceRecord
-from dialoom.testing.vector_contract import VectorStoreContract, chunk, found, rows, vector
+from dialoom.testing.vector_contract import (
+    SearchableStoreContract,
+    VectorStoreContract,
+    chunk,
+    found,
+    rows,
+    vector,
+)
 
 MANIFEST = IndexManifest(embedder="hash", model="m", dim=2, chunker="c")
 RECORD = SourceRecord(source="/kb/a.md", root="/kb", size=3, modified_ns=5)
 
 
-class TestInMemoryVectorStore(VectorStoreContract):
+class TestInMemoryVectorStore(VectorStoreContract, SearchableStoreContract):
     def make_store(self, folder: Path) -> InMemoryVectorStore:
         return InMemoryVectorStore()
 

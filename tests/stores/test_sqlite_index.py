@@ -5,15 +5,25 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import dialoom.stores
 from dialoom.base.errors import ConflictError, StoreError, UsageError
 from dialoom.rag.errors import CorruptIndexError, ReadOnlyError
 from dialoom.rag.manifest import IndexManifest
-from dialoom.rag.store import DocumentChunks, SourceChange, SourceRecord, VectorStore, removal
+from dialoom.rag.store import DocumentChunks, SourceChange, SourceRecord, removal
 from dialoom.stores.sqlite_index import SqliteVectorStore
-from dialoom.testing.vector_contract import VectorStoreContract, chunk, found, rows, vector
+from dialoom.testing.vector_contract import (
+    SearchableStore,
+    SearchableStoreContract,
+    VectorStoreContract,
+    chunk,
+    found,
+    rows,
+    vector,
+    worded,
+)
 
 MANIFEST = IndexManifest(embedder="hash", model="m", dim=2, chunker="c")
 
@@ -28,9 +38,9 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path):
     return open_store
 
 
-class TestSqliteVectorStore(VectorStoreContract):
+class TestSqliteVectorStore(VectorStoreContract, SearchableStoreContract):
     @pytest.fixture
-    def store(self, opened) -> VectorStore:
+    def store(self, opened) -> SearchableStore:
         return opened()
 
 
@@ -184,6 +194,53 @@ def test_an_index_of_a_newer_dialoom_is_refused(opened, tmp_path: Path) -> None:
     opened().close()
     change(tmp_path, "PRAGMA user_version = 99")
     with pytest.raises(StoreError, match="newer dialoom"):
+        opened()
+
+
+def test_an_index_of_an_older_dialoom_is_brought_up_to_date_by_a_writer(opened, tmp_path: Path) -> None:
+    with SqliteVectorStore(tmp_path / "index.sqlite") as store:
+        store.replace_documents([one("a", 3, 4, text="a lamp")])
+    change(tmp_path, "DROP TABLE words")
+    change(tmp_path, "DELETE FROM manifest WHERE key = 'words'")
+    change(tmp_path, "PRAGMA user_version = 1")
+    single = np.array([[0.6, 0.8]], "<f4").tobytes()
+    change(tmp_path, f"UPDATE vectors SET data = x'{single.hex()}'")
+    with pytest.raises(StoreError, match=r"by an older dialoom; bring it up to date: dialoom ingest DIR"):
+        opened(read_only=True)
+    store = opened()
+    assert [(hit.chunk.text, round(hit.score, 6)) for hit in store.search(vector(3, 4), 1)] == [
+        ("a lamp", 1.0)
+    ]
+    assert worded(opened(read_only=True), "lamp") == ["a#0"]
+    store.remove_document("a")
+    assert worded(store, "lamp") == []
+
+
+def test_words_cut_in_another_way_are_cut_anew_by_a_writer(opened, tmp_path: Path) -> None:
+    old = opened()
+    old.replace_documents([one("a", 1, 0, text="lamps")])
+    change(tmp_path, "UPDATE manifest SET value = 'words-v0' WHERE key = 'words'")
+    with pytest.raises(StoreError, match="upgraded by another dialoom"):
+        old.remove_document("a")
+    with pytest.raises(StoreError, match="older dialoom"):
+        opened(read_only=True)
+    assert worded(opened(), "lamp") == worded(old, "lamp") == ["a#0"]
+
+
+def test_an_upgrade_that_fails_leaves_the_index_as_it_was(opened, tmp_path: Path) -> None:
+    opened().replace_documents([one("a", 1, 0, text="lamps")])
+    change(tmp_path, "UPDATE manifest SET value = 'words-v0' WHERE key = 'words'")
+    change(tmp_path, "UPDATE chunks SET metadata = '['")
+    with pytest.raises(CorruptIndexError, match="a chunk of the index is damaged"):
+        opened()
+    change(tmp_path, "UPDATE chunks SET metadata = '{}'")
+    assert worded(opened(), "lamp") == ["a#0"]
+
+
+def test_a_file_of_no_known_layout_is_refused(opened, tmp_path: Path) -> None:
+    opened().close()
+    change(tmp_path, "PRAGMA user_version = 0")
+    with pytest.raises(CorruptIndexError, match="no layout we know"):
         opened()
 
 

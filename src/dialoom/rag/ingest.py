@@ -10,6 +10,7 @@ from dialoom.base.text import one_line
 from dialoom.rag.chunk import Chunker
 from dialoom.rag.embed import Embedder, check_vectors
 from dialoom.rag.manifest import manifest_of
+from dialoom.rag.passage import indexed_text
 from dialoom.rag.store import DocumentChunks, VectorStore
 from dialoom.rag.types import Chunk, Document, FloatMatrix
 
@@ -79,12 +80,6 @@ async def embed_all(
     return [outcome for document in documents for outcome in await embed_all(embedder, [document])]
 
 
-def embedded_text(chunk: Chunk) -> str:
-    """What is embedded for a chunk: its text below those of its headings that it does not hold itself."""
-    above = [heading for heading in chunk.heading_path if heading not in chunk.text]
-    return f"{' > '.join(above)}\n{chunk.text}" if above else chunk.text
-
-
 def failure(doc_id: str, error: Exception) -> DocumentFailure:
     """An error as a line of a report."""
     code = error.code if isinstance(error, DialoomError) else "error"
@@ -136,7 +131,7 @@ def _put_all(
 
 
 async def _embed(embedder: Embedder, documents: Sequence[CutDocument]) -> list[DocumentChunks]:
-    texts = [embedded_text(chunk) for document in documents for chunk in document.chunks]
+    texts = [indexed_text(chunk) for document in documents for chunk in document.chunks]
     parts: list[FloatMatrix] = [np.empty((0, embedder.dim), np.float32)]
     for start in range(0, len(texts), _TEXTS_AT_ONCE):
         batch = texts[start : start + _TEXTS_AT_ONCE]

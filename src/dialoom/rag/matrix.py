@@ -17,6 +17,7 @@ _LAST_DOUBLING = 4_096
 _SAFE_NORMS = (1e-15, 1e15)  # between these the square of a float32 neither vanishes nor overflows
 
 Key = TypeVar("Key")
+DoubleVector = NDArray[np.float64]
 
 
 class _Segment(msgspec.Struct, Generic[Key], frozen=True):
@@ -62,7 +63,7 @@ class Snapshot(msgspec.Struct, Generic[Key], frozen=True):
         if k <= 0 or self.alive == 0:
             return found
         scores = self._scores(unit_rows(check_query(query, self.dim)[None, :])[0])
-        for page in self._pages(scores, k):
+        for page in pages_by_score(scores, k, count=self.alive):
             hits = [(self._key(row), float(scores[row])) for row in page]
             if min_score is not None:
                 hits = [hit for hit in hits if hit[1] >= min_score]
@@ -92,17 +93,6 @@ class Snapshot(msgspec.Struct, Generic[Key], frozen=True):
                 part[segment.dead] = -np.inf
             parts.append(part)
         return np.concatenate(parts) if len(parts) > 1 else parts[0]
-
-    def _pages(self, scores: FloatVector, k: int) -> Iterator[list[int]]:
-        """Rows in order of score, the first page about `k` long, the rest in pages that grow."""
-        first = _best_rows(scores, min(k, self.alive))
-        yield first
-        if len(first) < self.alive:
-            order = _ordered(scores, np.flatnonzero(np.isfinite(scores)))
-            start, size = len(first), 4 * max(k, 16)
-            while start < len(order):
-                yield order[start : start + size]
-                start, size = start + size, size * 2
 
     def _key(self, row: int) -> Key:
         for segment in self.segments:
@@ -141,6 +131,15 @@ class Matrix(Generic[Key]):
         if sum(segment.length for segment in segments) * (1 - _DEAD_SHARE) > len(self._rows):
             segments = self._compacted(segments)
         self.snapshot = Snapshot(dim, segments, len(self._rows))
+
+    def take(self, keys: Sequence[Key]) -> FloatMatrix:
+        """The unit rows of some keys, all of which are there. Not while another thread writes."""
+        places = [self._rows[key] for key in keys]
+        segments = self.snapshot.segments
+        taken = np.empty((len(keys), self.snapshot.dim or 0), np.float32)
+        for at, place in enumerate(places):
+            taken[at] = segments[place // SEGMENT_ROWS].buffer[place % SEGMENT_ROWS]
+        return taken
 
     def clear(self) -> None:
         self._rows = {}
@@ -207,7 +206,22 @@ def unit_rows(vectors: FloatMatrix) -> FloatMatrix:
     return vectors / norms[:, None]
 
 
-def _best_rows(scores: FloatVector, k: int) -> list[int]:
+def pages_by_score(scores: FloatVector | DoubleVector, k: int, *, count: int) -> Iterator[list[int]]:
+    """Rows by falling score, then in their order: a first page about `k` long, the rest in pages that grow.
+
+    `count` of the scores are finite; the others are never given.
+    """
+    first = _best_rows(scores, min(k, count))
+    yield first
+    if len(first) < count:
+        order = _ordered(scores, np.flatnonzero(np.isfinite(scores)))
+        start, size = len(first), 4 * max(k, 16)
+        while start < len(order):
+            yield order[start : start + size]
+            start, size = start + size, size * 2
+
+
+def _best_rows(scores: FloatVector | DoubleVector, k: int) -> list[int]:
     """The first `k` rows of the whole order, without ordering the rest."""
     if k >= len(scores):
         return _ordered(scores, np.flatnonzero(np.isfinite(scores)))
@@ -215,7 +229,7 @@ def _best_rows(scores: FloatVector, k: int) -> list[int]:
     return _ordered(scores, np.flatnonzero(scores >= least))[:k]
 
 
-def _ordered(scores: FloatVector, rows: NDArray[np.intp]) -> list[int]:
+def _ordered(scores: FloatVector | DoubleVector, rows: NDArray[np.intp]) -> list[int]:
     """`rows`, which are in order, by score and then as they were added."""
     order: list[int] = rows[np.argsort(-scores[rows], kind="stable")].tolist()
     return order

@@ -14,23 +14,29 @@ from dialoom.rag.errors import (
     NonFiniteVectorError,
 )
 from dialoom.rag.index_file import IndexFile, read_index, write_index
+from dialoom.rag.lexical import LexicalIndex
+from dialoom.rag.lexical_postings import PostingIndex
 from dialoom.rag.manifest import IndexManifest, check_manifest
 from dialoom.rag.matrix import Matrix, check_rows
+from dialoom.rag.passage import in_place, indexed_text
 from dialoom.rag.store import (
     ChunkFilter,
     DocumentChunks,
+    PassageReader,
     SourceChange,
     SourceRecord,
     SyncStore,
     check_count,
 )
 from dialoom.rag.types import Chunk, FloatMatrix, FloatVector, ScoredChunk
+from dialoom.rag.words import question_tokens
 
 
-class InMemoryVectorStore(SyncStore):
+class InMemoryVectorStore(SyncStore, LexicalIndex, PassageReader):
     """Exact search over everything in memory; `save` and `load` keep it as one JSON file.
 
-    Readers see one moment of it and never wait; writers take turns.
+    Readers see one moment of it; writers take turns. The first search for words after a change reads
+    the words of what was added.
     """
 
     def __init__(self) -> None:
@@ -71,6 +77,22 @@ class InMemoryVectorStore(SyncStore):
         snapshot = self._shelf.matrix.snapshot
         hits = snapshot.search(query, k, min_score=min_score, keep=keep if where else None)
         return [ScoredChunk(held.chunk, score) for held, score in hits]
+
+    def search_words(self, question: str, k: int, *, where: ChunkFilter | None = None) -> list[ScoredChunk]:
+        def keep(keys: Sequence[_Held]) -> list[bool]:
+            return [where is None or where(key.chunk) for key in keys]
+
+        words = self._shelf.words
+        hits = words.search(question_tokens(question), k, keep=keep if where else None)
+        return [ScoredChunk(held.chunk, score) for held, score in hits]
+
+    def vectors(self, chunk_ids: Sequence[str]) -> FloatMatrix:
+        with self._lock:
+            return self._shelf.vectors(chunk_ids)
+
+    def chunks_of(self, doc_id: str) -> list[Chunk]:
+        with self._lock:
+            return in_place([held.chunk for held in self._shelf.by_document.get(doc_id, ())])
 
     def documents(self) -> list[str]:
         with self._lock:
@@ -137,6 +159,7 @@ class _Shelf:
 
     def __init__(self) -> None:
         self.matrix: Matrix[_Held] = Matrix()
+        self.words: PostingIndex[_Held] = PostingIndex(lambda held: indexed_text(held.chunk))
         self.by_id: dict[str, _Held] = {}
         self.by_document: defaultdict[str, list[_Held]] = defaultdict(list)
         self.sources: dict[str, SourceRecord] = {}
@@ -198,6 +221,13 @@ class _Shelf:
             source_of=dict(self.source_of),
         )
 
+    def vectors(self, chunk_ids: Sequence[str]) -> FloatMatrix:
+        rows = np.zeros((len(chunk_ids), self._dim() or 0), np.float32)
+        places = [place for place, chunk_id in enumerate(chunk_ids) if chunk_id in self.by_id]
+        if places:
+            rows[places] = self.matrix.take([self.by_id[chunk_ids[place]] for place in places])
+        return rows
+
     def _dim(self) -> int | None:
         return self.manifest.dim if self.manifest else self.matrix.snapshot.dim
 
@@ -220,6 +250,7 @@ class _Shelf:
         for held in new:
             self.by_document[held.chunk.doc_id].append(held)
         self.matrix.replace(out, new, rows)
+        self.words.replace(out, new)
 
     def _forget(self, held: _Held) -> None:
         del self.by_id[held.chunk.id]

@@ -1,7 +1,7 @@
 """The protocol of a vector store: chunks with their vectors, replaced by document, found by nearness."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import msgspec
 import numpy as np
@@ -130,6 +130,19 @@ class SyncStore(VectorStore, Protocol):
 
     def change_sources(self, changes: Sequence[SourceChange], *, forget: Sequence[str] = ()) -> None:
         """Store new records with their documents and forget other files with theirs, all at once."""
+        ...
+
+
+@runtime_checkable
+class PassageReader(Protocol):
+    """Gives what is stored around and about a hit. Both of our stores do."""
+
+    def vectors(self, chunk_ids: Sequence[str]) -> FloatMatrix:
+        """The vectors of some chunks, scaled to length 1, in order; zeros for one that is not there."""
+        ...
+
+    def chunks_of(self, doc_id: str) -> list[Chunk]:
+        """All chunks of one document, in the order of their places in it."""
         ...
 
 

@@ -10,11 +10,15 @@ from pathlib import Path
 from dialoom.base.errors import ConflictError, StoreError, UsageError
 from dialoom.base.text import one_line
 from dialoom.rag.errors import CorruptIndexError, ReadOnlyError
+from dialoom.stores.sqlite_lexical import CREATE, CURRENT, rebuild_words, words_are_current
+from dialoom.stores.sqlite_rows import all_chunks
 
 APPLICATION_ID = 0x446C6D4B  # "DlmK": knowledge of dialoom
-LAYOUT = 1
+LAYOUT = 2
+_OLDEST = 1
 _BUSY_SECONDS = 10.0
 _PAUSE = 0.02
+_AGAIN = "dialoom ingest DIR"
 _SCHEMA = (
     "CREATE TABLE manifest (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     """CREATE TABLE sources (
@@ -29,12 +33,14 @@ _SCHEMA = (
         text TEXT NOT NULL, start INTEGER NOT NULL, stop INTEGER NOT NULL, page INTEGER,
         heading_path TEXT NOT NULL, metadata TEXT NOT NULL)""",
     "CREATE INDEX chunks_by_document ON chunks (doc_id)",
-    # numbers: the chunks of the rows, as little-endian int64; data: the rows, as little-endian float32
+    # numbers: the chunks of the rows, as little-endian int64; data: unit rows, as little-endian float16
     """CREATE TABLE vectors (
         version INTEGER PRIMARY KEY AUTOINCREMENT, doc_id TEXT NOT NULL, dim INTEGER NOT NULL,
         numbers BLOB NOT NULL, data BLOB NOT NULL)""",
     "CREATE INDEX vectors_by_document ON vectors (doc_id)",
     "INSERT INTO manifest VALUES ('generation', '0')",
+    CREATE,
+    CURRENT,
 )
 
 
@@ -43,7 +49,8 @@ def open_index_file(path: str | os.PathLike[str], *, read_only: bool) -> sqlite3
 
     WAL and synchronous=FULL: a commit that returned survives a power cut. Raises `CorruptIndexError` for a
     file that is no index, `StoreError` for one of another program, a newer dialoom or a place that cannot
-    be used; such a file is left as it is.
+    be used; such a file is left as it is. The index of an older dialoom is brought up to date, which a reader
+    cannot do and refuses with `StoreError`.
     """
     target = Path(path)
     with translated(target):
@@ -70,11 +77,15 @@ def _prepare(connection: sqlite3.Connection, target: Path, *, read_only: bool) -
     if not empty or read_only:
         _check_ours(connection, target)
     if read_only:
+        if not _is_current(connection):
+            raise StoreError(f"{target} was written by an older dialoom; bring it up to date: {_AGAIN}")
         return
     if empty:
         _create(connection)
         _check_ours(connection, target)
     _switch_to_wal(connection)
+    if not _is_current(connection):
+        _upgrade(connection)
     connection.execute("PRAGMA synchronous = FULL")
 
 
@@ -87,6 +98,25 @@ def _create(connection: sqlite3.Connection) -> None:
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {LAYOUT}")
     connection.execute("COMMIT")
+
+
+def _is_current(connection: sqlite3.Connection) -> bool:
+    layout = connection.execute("PRAGMA user_version").fetchone()[0]
+    return bool(layout == LAYOUT) and words_are_current(connection)
+
+
+def _upgrade(connection: sqlite3.Connection) -> None:
+    """Make the words from the chunks; all else of the older layout is read as it is."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if not _is_current(connection):  # another process may have been first
+            rebuild_words(connection, all_chunks(connection))
+            connection.execute(f"PRAGMA user_version = {LAYOUT}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
 
 
 def _switch_to_wal(connection: sqlite3.Connection) -> None:
@@ -107,6 +137,8 @@ def _check_ours(connection: sqlite3.Connection, target: Path) -> None:
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
         raise CorruptIndexError(f"{target} is a database of another program; choose another path")
     layout = connection.execute("PRAGMA user_version").fetchone()[0]
+    if layout < _OLDEST:
+        raise CorruptIndexError(f"{target} has no layout we know; remove it and ingest again")
     if layout > LAYOUT:
         raise StoreError(f"{target} was written by a newer dialoom (layout {layout}); upgrade to use it")
 

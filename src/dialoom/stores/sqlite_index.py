@@ -2,7 +2,7 @@
 
 import os
 import sqlite3
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
@@ -12,21 +12,31 @@ from typing import Self, TypeVar
 
 import numpy as np
 
+from dialoom.base.errors import StoreError
 from dialoom.rag.errors import ManifestMissingError, ReadOnlyError
+from dialoom.rag.filters import CONDITIONS
+from dialoom.rag.lexical import LexicalIndex
 from dialoom.rag.manifest import IndexManifest, check_manifest
 from dialoom.rag.matrix import Matrix, check_rows
+from dialoom.rag.passage import in_place
 from dialoom.rag.store import (
     ChunkFilter,
     DocumentChunks,
+    PassageReader,
     SourceChange,
     SourceRecord,
     SyncStore,
     check_count,
 )
 from dialoom.rag.types import Chunk, FloatMatrix, FloatVector, ScoredChunk
+from dialoom.rag.words import question_tokens
 from dialoom.stores.sqlite_file import open_index_file, translated
+from dialoom.stores.sqlite_filter import Sql, sql_of
+from dialoom.stores.sqlite_lexical import clear_words, find_words, words_are_current
 from dialoom.stores.sqlite_rows import (
     Block,
+    chunk_numbers,
+    chunks_of,
     count_chunks,
     count_up,
     delete_chunks,
@@ -34,6 +44,7 @@ from dialoom.stores.sqlite_rows import (
     document_ids,
     documents_of,
     insert_document,
+    passing_numbers,
     read_blocks,
     read_chunks,
     read_generation,
@@ -50,7 +61,7 @@ _BLOCKS_AT_ONCE = 256
 _NO_ROWS = np.empty((0, 0), np.float32)
 
 
-class SqliteVectorStore(SyncStore):
+class SqliteVectorStore(SyncStore, LexicalIndex, PassageReader):
     """An index in one SQLite file; the vectors are kept in memory too and searched exactly.
 
     A batch is one transaction. What other processes commit is seen by the next call, and only what
@@ -131,23 +142,53 @@ class SqliteVectorStore(SyncStore):
         where: ChunkFilter | None = None,
     ) -> list[ScoredChunk]:
         def find(connection: sqlite3.Connection) -> list[ScoredChunk]:
-            seen: dict[int, Chunk] = {}
-
-            def keep(numbers: Sequence[int]) -> list[bool]:
-                seen.update(read_chunks(connection, numbers))
-                return [where is None or where(seen[number]) for number in numbers]
-
+            asked = _Asked(connection, where)
             self._refresh(connection)
-            hits = self._matrix.snapshot.search(query, k, min_score=min_score, keep=keep)
-            return [ScoredChunk(seen[number], score) for number, score in hits]
+            hits = self._matrix.snapshot.search(query, k, min_score=min_score, keep=asked.keep)
+            return [ScoredChunk(asked.seen[number], score) for number, score in hits]
 
         return self._read(find)
+
+    def search_words(self, question: str, k: int, *, where: ChunkFilter | None = None) -> list[ScoredChunk]:
+        def find(connection: sqlite3.Connection) -> list[ScoredChunk]:
+            asked = _Asked(connection, where)
+            most = k if where is None or asked.sql else -1
+            hits = find_words(connection, question_tokens(question), max(most, -1), where=asked.sql)
+            found: list[ScoredChunk] = []
+            for page in _pages(hits, k):
+                kept = asked.keep([number for number, _ in page])
+                found += [
+                    ScoredChunk(asked.seen[number], score)
+                    for (number, score), good in zip(page, kept, strict=True)
+                    if good
+                ]
+                if len(found) >= k:
+                    break
+            return found[:k]
+
+        return self._read(find) if k > 0 else []
+
+    def vectors(self, chunk_ids: Sequence[str]) -> FloatMatrix:
+        def take(connection: sqlite3.Connection) -> FloatMatrix:
+            self._refresh(connection)
+            numbers = chunk_numbers(connection, chunk_ids)
+            rows = np.zeros((len(chunk_ids), self._matrix.snapshot.dim or 0), np.float32)
+            places = [place for place, chunk_id in enumerate(chunk_ids) if chunk_id in numbers]
+            if places:
+                rows[places] = self._matrix.take([numbers[chunk_ids[place]] for place in places])
+            return rows
+
+        return self._read(take)
+
+    def chunks_of(self, doc_id: str) -> list[Chunk]:
+        return self._read(lambda connection: in_place(chunk for _, chunk in chunks_of(connection, doc_id)))
 
     def documents(self) -> list[str]:
         return self._read(document_ids)
 
     def clear(self) -> None:
         with self._writing() as connection:
+            clear_words(connection)
             for table in ("chunks", "vectors", "documents", "sources"):
                 connection.execute(f"DELETE FROM {table}")  # noqa: S608 - the names above
             connection.execute("DELETE FROM manifest WHERE key = 'index'")
@@ -226,6 +267,8 @@ class SqliteVectorStore(SyncStore):
         with self._lock, translated(self._path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
+                if not words_are_current(self._connection):
+                    raise StoreError(f"{self._path} was upgraded by another dialoom; upgrade to write to it")
                 yield self._connection
                 count_up(self._connection)
                 self._connection.execute("COMMIT")
@@ -233,3 +276,33 @@ class SqliteVectorStore(SyncStore):
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
+
+
+class _Asked:
+    """Which chunks a filter lets through, and what was read of them to tell."""
+
+    def __init__(self, connection: sqlite3.Connection, where: ChunkFilter | None) -> None:
+        self._connection = connection
+        self._where = where
+        self.sql: Sql | None = sql_of(where) if isinstance(where, CONDITIONS) else None
+        self.seen: dict[int, Chunk] = {}
+
+    def keep(self, numbers: Sequence[int]) -> list[bool]:
+        """Ask the filter itself too: SQL only spares the reading of chunks that it would not let through."""
+        wanted = numbers
+        if self.sql is not None:
+            passing = passing_numbers(self._connection, numbers, self.sql)
+            wanted = [number for number in numbers if number in passing]
+        self.seen.update(read_chunks(self._connection, wanted))
+        return [
+            number in self.seen and (self._where is None or self._where(self.seen[number]))
+            for number in numbers
+        ]
+
+
+def _pages(hits: Sequence[tuple[int, float]], k: int) -> Iterator[Sequence[tuple[int, float]]]:
+    """The hits in their order, a few at first: most filters let most chunks through."""
+    start, size = 0, k
+    while start < len(hits):
+        yield hits[start : start + size]
+        start, size = start + size, 2 * size

@@ -9,12 +9,16 @@ from numpy.typing import NDArray
 
 from dialoom.rag.errors import CorruptIndexError
 from dialoom.rag.manifest import IndexManifest
-from dialoom.rag.matrix import check_rows
+from dialoom.rag.matrix import check_rows, unit_rows
 from dialoom.rag.store import DocumentChunks, SourceRecord
 from dialoom.rag.types import Chunk, FloatMatrix, Metadata
+from dialoom.stores.sqlite_filter import Sql
+from dialoom.stores.sqlite_lexical import delete_words, insert_words
 
 _COLUMNS = "number, id, doc_id, text, start, stop, page, heading_path, metadata"
 _AT_ONCE = 500
+_FLOATS = {2: "<f2", 4: "<f4"}
+"""By bytes per number. Half precision finds the same (decision 0050); layout 1 wrote single precision."""
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -59,7 +63,9 @@ def stored_dim(connection: sqlite3.Connection) -> int | None:
 
 
 def delete_documents(connection: sqlite3.Connection, doc_ids: Iterable[str]) -> None:
-    keys = [(doc_id,) for doc_id in doc_ids]
+    keys = [(doc_id,) for doc_id in dict.fromkeys(doc_ids)]  # words are taken out once only
+    for (doc_id,) in keys:
+        delete_words(connection, chunks_of(connection, doc_id))
     for table, column in (("chunks", "doc_id"), ("vectors", "doc_id"), ("documents", "id")):
         connection.executemany(f"DELETE FROM {table} WHERE {column} = ?", keys)  # noqa: S608 - names above
 
@@ -69,6 +75,7 @@ def insert_document(connection: sqlite3.Connection, document: DocumentChunks, so
     last = {chunk.id: place for place, chunk in enumerate(document.chunks)}
     places = sorted(last.values())
     numbers = [_insert_chunk(connection, document.chunks[place]) for place in places]
+    insert_words(connection, zip(numbers, (document.chunks[place] for place in places), strict=True))
     _insert_block(connection, document.doc_id, numbers, np.asarray(document.vectors)[places])
     connection.execute(
         "INSERT INTO documents VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET source = "
@@ -100,7 +107,7 @@ def _insert_block(
 ) -> None:
     connection.execute(
         "INSERT INTO vectors (doc_id, dim, numbers, data) VALUES (?, ?, ?, ?)",
-        (doc_id, rows.shape[1], np.array(numbers, "<i8").tobytes(), rows.astype("<f4").tobytes()),
+        (doc_id, rows.shape[1], np.array(numbers, "<i8").tobytes(), unit_rows(rows).astype("<f2").tobytes()),
     )
 
 
@@ -114,6 +121,7 @@ def delete_chunks(connection: sqlite3.Connection, chunk_ids: Iterable[str]) -> i
     for number, doc_id in found:
         numbers_of.setdefault(doc_id, []).append(number)
     for doc_id, numbers in numbers_of.items():
+        delete_words(connection, read_chunks(connection, numbers).items())
         connection.executemany("DELETE FROM chunks WHERE number = ?", [(number,) for number in numbers])
         _thin_out(connection, doc_id, numbers)
     return len(found)
@@ -146,10 +154,11 @@ def read_blocks(
         f"SELECT version, dim, numbers, data FROM vectors {condition}",  # noqa: S608 - conditions of ours
         arguments,
     ):
-        if len(raw_numbers) % 8 or dim < 1 or len(raw_rows) * 2 != len(raw_numbers) * dim:
+        size, odd = divmod(len(raw_rows) * 8, len(raw_numbers) * dim or 1)
+        if len(raw_numbers) % 8 or dim < 1 or odd or size not in _FLOATS:
             raise CorruptIndexError("a vector of the index is damaged; rebuild the index")
         numbers = np.frombuffer(raw_numbers, "<i8").astype(np.int64, copy=False)
-        rows = np.frombuffer(raw_rows, "<f4").astype(np.float32, copy=False)
+        rows = np.frombuffer(raw_rows, _FLOATS[size]).astype(np.float32, copy=False)
         yield Block(version, numbers, check_rows(rows.reshape(len(numbers), dim), None))
 
 
@@ -166,6 +175,41 @@ def read_chunks(connection: sqlite3.Connection, numbers: Sequence[int]) -> dict[
     if len(chunks) < len(numbers):
         raise CorruptIndexError("the index has vectors without chunks; rebuild the index")
     return chunks
+
+
+def chunks_of(connection: sqlite3.Connection, doc_id: str) -> list[tuple[int, Chunk]]:
+    """The chunks of a document with their numbers, in the order of the numbers."""
+    found = connection.execute(
+        f"SELECT {_COLUMNS} FROM chunks WHERE doc_id = ? ORDER BY number",  # noqa: S608 - a constant
+        (doc_id,),
+    )
+    return [(row[0], _chunk(row)) for row in found]
+
+
+def all_chunks(connection: sqlite3.Connection) -> Iterator[tuple[int, Chunk]]:
+    """Every chunk with its number, one by one, in the order they were stored."""
+    for row in connection.execute(f"SELECT {_COLUMNS} FROM chunks ORDER BY number"):  # noqa: S608 - a constant
+        yield row[0], _chunk(row)
+
+
+def chunk_numbers(connection: sqlite3.Connection, chunk_ids: Sequence[str]) -> dict[str, int]:
+    """The numbers of those of some chunks that are there, by id."""
+    wanted = msgspec.json.encode(chunk_ids).decode()
+    return dict(
+        connection.execute(
+            "SELECT id, number FROM chunks WHERE id IN (SELECT value FROM json_each(?))", (wanted,)
+        ).fetchall()
+    )
+
+
+def passing_numbers(connection: sqlite3.Connection, numbers: Sequence[int], where: Sql) -> set[int]:
+    """Those of some numbers whose chunks meet a condition."""
+    wanted = msgspec.json.encode(numbers).decode()
+    found = connection.execute(
+        f"SELECT number FROM chunks WHERE number IN (SELECT value FROM json_each(?)) AND {where[0]}",  # noqa: S608
+        (wanted, *where[1]),
+    )
+    return {row[0] for row in found}
 
 
 def _chunk(row: Sequence[object]) -> Chunk:

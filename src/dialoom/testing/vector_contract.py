@@ -3,11 +3,15 @@
 class TestMyStore(VectorStoreContract):
     def make_store(self, folder):
         return MyStore(folder / "index")
+
+A store that is a `LexicalIndex` and a `PassageReader` too runs `SearchableStoreContract` beside it.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from threading import Thread
+from typing import Protocol
 
 import numpy as np
 import pytest
@@ -19,8 +23,10 @@ from dialoom.rag.errors import (
     ManifestMissingError,
     NonFiniteVectorError,
 )
+from dialoom.rag.filters import Contains, Eq, Not, VisibleTo
+from dialoom.rag.lexical import LexicalIndex
 from dialoom.rag.manifest import IndexManifest
-from dialoom.rag.store import DocumentChunks, VectorStore
+from dialoom.rag.store import ChunkFilter, DocumentChunks, PassageReader, VectorStore
 from dialoom.rag.types import Chunk, FloatMatrix, FloatVector, Metadata
 
 _MANIFEST = IndexManifest(embedder="hash", model="hash-v1/2/sqrt", dim=2, chunker="sliding-v1/400/60/chars")
@@ -212,6 +218,168 @@ class VectorStoreContract:
         writer = Thread(target=write)
         writer.start()
         seen = [[hit.chunk.text for hit in store.search(vector(1, 0), 9)] for _ in range(60)]
+        writer.join(timeout=60)
+        assert not writer.is_alive()
+        assert [texts for texts in seen if len(texts) != 5 or len(set(texts)) != 1] == []
+
+
+class SearchableStore(VectorStore, LexicalIndex, PassageReader, Protocol):
+    """A vector store that is searched for words too and reads its own passages."""
+
+
+def worded(store: LexicalIndex, question: str, k: int = 10) -> list[str]:
+    """The ids of the chunks that hold words of a question."""
+    return [hit.chunk.id for hit in store.search_words(question, k)]
+
+
+def put(store: VectorStore, **texts: str) -> None:
+    """One document with one chunk for each text, all with the same vector."""
+    store.replace_documents(
+        [DocumentChunks(name, [chunk(name, name, text)], rows([1, 0])) for name, text in texts.items()]
+    )
+
+
+class SearchableStoreContract:
+    """What every store does that finds chunks by their words, and reads its passages."""
+
+    def make_store(self, folder: Path) -> SearchableStore:
+        """An empty store that may keep its files in `folder`."""
+        raise NotImplementedError
+
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> SearchableStore:
+        return self.make_store(tmp_path)
+
+    def test_chunks_that_share_a_word_are_found_and_no_others(self, store: SearchableStore) -> None:
+        assert worded(store, "refund") == []
+        put(store, a="Refunds take three days.", b="Shipping costs nine euros.", c="Ein Café in Zürich")
+        assert [worded(store, asked) for asked in ("REFUND?", "a cafe", "zurich", "lamp", "", "?!")] == [
+            ["a"],
+            ["c"],
+            ["c"],
+            [],
+            [],
+            [],
+        ]
+
+    def test_scripts_without_blanks_are_found_by_any_part(self, store: SearchableStore) -> None:
+        put(
+            store,
+            a="检查点如何支持恢复",
+            b="退款政策说明",
+            c="步2 重跑gen-itgc后50条悬空引用清零",
+            d="カード払い",
+        )
+        assert [worded(store, asked) for asked in ("恢复", "款", "itgc", "怎么退款？", "カード")] == [
+            ["a"],
+            ["b"],
+            ["c"],
+            ["b"],
+            ["d"],
+        ]
+
+    def test_what_looks_like_query_syntax_is_only_text(self, store: SearchableStore) -> None:
+        put(store, a='title: "NEAR" AND (x*y) -z', b="plain")
+        assert worded(store, 'col:x AND NEAR("y" OR *) - "') == ["a"]
+
+    def test_rarer_words_and_shorter_chunks_come_first(self, store: SearchableStore) -> None:
+        put(store, a="lamp post", b="lamp oil and a wick", c="wick", d="post", e="oil", f="lamp")
+        hits = store.search_words("lamp wick", 9)
+        assert [hit.chunk.id for hit in hits] == ["c", "b", "f", "a"]
+        assert all(first.score >= second.score > 0 for first, second in pairwise(hits))
+        assert [worded(store, "lamp wick", k) for k in (2, 0, -1)] == [["c", "b"], [], []]
+
+    def test_equal_scores_of_words_come_in_the_order_of_storing(self, store: SearchableStore) -> None:
+        put(store, d="one lamp", b="two lamp", c="ten lamp", x="other things")
+        put(store, b="two lamp")
+        assert worded(store, "lamp") == ["d", "c", "b"]
+
+    def test_words_go_and_change_with_their_chunks(self, store: SearchableStore) -> None:
+        put(store, a="red lamp", b="blue lamp", c="green lamp")
+        put(store, a="red chair")
+        store.remove("b")
+        assert (worded(store, "lamp"), worded(store, "red"), worded(store, "blue")) == (["c"], ["a"], [])
+        store.add([chunk("c", "elsewhere", "green sofa")], rows([0, 1]))
+        store.remove_document("a")
+        assert (worded(store, "lamp red"), worded(store, "green")) == ([], ["c"])
+        store.clear()
+        put(store, z="green")
+        assert worded(store, "green") == ["z"]
+
+    def test_a_batch_that_is_refused_leaves_the_words_as_they_were(self, store: SearchableStore) -> None:
+        put(store, a="red lamp")
+        with pytest.raises(DimensionMismatchError):
+            store.replace_documents(
+                [
+                    DocumentChunks("a", [chunk("a", "a", "blue")], rows([1, 0])),
+                    DocumentChunks("b", [chunk("b", "b", "lamp")], rows([1, 0, 0])),
+                ]
+            )
+        assert (worded(store, "lamp"), worded(store, "blue")) == (["a"], [])
+
+    def test_headings_are_found_with_the_text_below_them(self, store: SearchableStore) -> None:
+        piece = Chunk(id="a", doc_id="a", text="Three days.", end=11, heading_path=("Refunds", "Duration"))
+        store.add([piece, chunk("b", "b", "Nine euros.")], rows([1, 0], [1, 0]))
+        assert worded(store, "How long is the duration of refunds?") == ["a"]
+
+    def test_filters_are_asked_before_words_are_counted(self, store: SearchableStore) -> None:
+        pieces = [chunk(f"{number}", "d", "lamp", {"n": number, "tags": ["t", "u"]}) for number in range(150)]
+        store.add(pieces, np.ones((150, 2), np.float32))
+        last: list[ChunkFilter] = [
+            Eq("n", 149),
+            lambda piece: piece.metadata["n"] == 149,
+            Not(Not(Eq("id", "149"))),
+        ]
+        for where in last:
+            assert [hit.chunk.id for hit in store.search_words("lamp", 3, where=where)] == ["149"]
+            assert [hit.chunk.id for hit in store.search(vector(1, 0), 3, where=where)] == ["149"]
+        tagged = store.search_words("lamp", 2, where=Contains("tags", "u"))
+        assert [hit.chunk.id for hit in tagged] == ["0", "1"]
+
+    def test_nobody_sees_what_a_list_keeps_from_them(self, store: SearchableStore) -> None:
+        for name, listed in {
+            "all": None,
+            "none": [],
+            "ann": ["ann"],
+            "both": ["ann", "bob"],
+            "odd": "ann",
+        }.items():
+            metadata: Metadata = {"acl": listed} if listed is not None else {}
+            store.add([chunk(name, name, "lamp", metadata)], rows([1, 0]))
+
+        def seen(*names: str) -> list[list[str]]:
+            where = VisibleTo(names)
+            both = store.search(vector(1, 0), 9, where=where), store.search_words("lamp", 9, where=where)
+            return [sorted(hit.chunk.id for hit in hits) for hits in both]
+
+        assert seen("bob") == [["all", "both"]] * 2
+        assert seen("x", "ann") == [["all", "ann", "both"]] * 2
+        assert seen() == seen("an") == [["all"]] * 2
+
+    def test_vectors_and_neighbours_can_be_read(self, store: SearchableStore) -> None:
+        assert (store.vectors([]).shape[0], store.chunks_of("d")) == (0, [])
+        second = Chunk(id="d#1", doc_id="d", text="two", start=5, end=8)
+        first = Chunk(id="d#0", doc_id="d", text="one", start=0, end=3)
+        store.add([second, first, chunk("e", "e")], rows([3, 4], [0, 0], [0, 2]))
+        assert store.chunks_of("d") == [first, second]
+        read = store.vectors(["e", "d#1", "none", "d#0"]).tolist()
+        assert [[round(number, 3) for number in row] for row in read] == [[0, 1], [0.6, 0.8], [0, 0], [0, 0]]
+
+    def test_words_searched_beside_a_writer_are_the_old_or_the_new(self, store: SearchableStore) -> None:
+        def write() -> None:
+            for number in range(1, 20):
+                store.replace_document(
+                    "d",
+                    [chunk(f"d#{place}", "d", f"lamp {number}") for place in range(5)],
+                    rows(*([1, 0],) * 5),
+                )
+
+        store.replace_document(
+            "d", [chunk(f"d#{place}", "d", "lamp 0") for place in range(5)], rows(*([1, 0],) * 5)
+        )
+        writer = Thread(target=write)
+        writer.start()
+        seen = [[hit.chunk.text for hit in store.search_words("lamp", 9)] for _ in range(40)]
         writer.join(timeout=60)
         assert not writer.is_alive()
         assert [texts for texts in seen if len(texts) != 5 or len(set(texts)) != 1] == []
