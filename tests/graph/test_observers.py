@@ -223,3 +223,16 @@ def test_metrics_count_nodes_they_have_no_room_to_list() -> None:
     counts = metrics.to_dict()
     assert [node["node"] for node in counts["nodes"]] == ["a"]
     assert (counts["steps"], counts["unlisted"]) == (3, 2)
+
+
+def test_tasks_of_one_node_at_the_same_time_have_spans_of_their_own() -> None:
+    trace = JsonTraceObserver()
+    head: dict[str, Any] = {"run_id": "r", "thread_id": "t", "step": 1, "node": "score"}
+    for event in (
+        RunBegin(run_id="r", thread_id="t", seq=1, graph="g"),
+        NodeBegin(**head, seq=2),
+        NodeBegin(**head, seq=3),
+        NodeEnd(**head, seq=4, status="ok", elapsed=1.0),
+    ):
+        trace.on_event(event)
+    assert [(span["id"], span["status"]) for span in trace.to_dict()["spans"]] == [(1, "ok"), (2, "running")]

@@ -18,9 +18,11 @@ from dialoom.graph.events import NodeStatus as NodeStatus
 from dialoom.graph.events import RunBegin as RunBegin
 from dialoom.graph.events import RunFinished as RunFinished
 from dialoom.graph.events import StepCommitted as StepCommitted
+from dialoom.graph.frontier import Send as Send
 from dialoom.graph.graph import Graph as Graph
 from dialoom.graph.log import AppendLog as AppendLog
 from dialoom.graph.memory import MemoryCheckpointStore as MemoryCheckpointStore
+from dialoom.graph.migrate import StateVersionError as StateVersionError
 from dialoom.graph.names import END as END
 from dialoom.graph.names import START as START
 from dialoom.graph.observers_logging import LoggingObserver as LoggingObserver

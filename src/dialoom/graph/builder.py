@@ -12,6 +12,7 @@ from dialoom.graph.draft import Draft, NodeDraft, RouteDraft
 from dialoom.graph.errors import GraphBuildError, GraphProblem
 from dialoom.graph.graph import Graph
 from dialoom.graph.lint import problems_of
+from dialoom.graph.migrate import Migration, MoveState
 from dialoom.graph.reducers import Reducer, Reducers
 from dialoom.graph.setup import Setup
 from dialoom.graph.table import Node, Router
@@ -20,9 +21,9 @@ from dialoom.graph.table import Node, Router
 class GraphBuilder:
     """Collects channels, nodes and edges; `build` checks them all and makes a graph of them.
 
-    `state`, when given, is a TypedDict, dataclass or msgspec Struct whose fields become channels: overwritten
-    ones, or as in `Annotated[list[str], Reducers.append]`; the fields' types are checked at every write.
-    Nothing here raises before `build`, so that it can name all problems at once.
+    `state`, when given, is a TypedDict, dataclass, msgspec Struct or pydantic model whose fields become
+    channels: overwritten ones, or as in `Annotated[list[str], Reducers.append]`; the types of the fields are
+    checked at every write. Nothing here raises before `build`, so that it can name all problems at once.
     """
 
     def __init__(self, name: str, state: type | None = None) -> None:
@@ -72,6 +73,21 @@ class GraphBuilder:
         with stop_reason error. `route` sees the state with the writes of the superstep and must not wait.
         """
         self._draft.routes.append(RouteDraft(source, route, targets, default))
+
+    def migrate(
+        self,
+        move: MoveState | None = None,
+        *,
+        from_: int,
+        to: int,
+        nodes: Mapping[str, str] | None = None,
+    ) -> None:
+        """Say how a thread with state of version `from_` comes to `to`: this graph's version, or on its way.
+
+        `move` takes the channels as they were, as a dict, and returns them as they are to be; `nodes` maps
+        old names of nodes to new ones. A graph without migrations has state of version 1.
+        """
+        self._draft.migrations.append(Migration(from_, to, move, {} if nodes is None else dict(nodes)))
 
     def build(
         self,

@@ -16,7 +16,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     `version` counts the checkpoints of the thread from 1, whatever branch they are on; `parent_id` is the one
     this follows, None for the first. `ops` is what changed, in commit order, and `state` what that came to.
     `frontier` says what runs next. `created` is in seconds since the Unix epoch. `interrupts` and `outbox`
-    are what waits for an answer and what waits to be said.
+    are what waits for an answer and what waits to be said. `state_version` is that of the graph's migrations.
     """
 
     id: str
@@ -32,6 +32,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     state: State
     interrupts: tuple[object, ...] = ()
     outbox: tuple[object, ...] = ()
+    state_version: int = 1
 
 
 class CheckpointStore(Protocol):

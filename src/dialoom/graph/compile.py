@@ -26,6 +26,7 @@ def compile_draft(draft: Draft) -> Table:
         nodes=nodes,
         exits={name: _exits(draft, name, order) for name in (START, *order)},
         has_async=any(node.is_async for node in nodes.values()),
+        migrations=tuple(draft.migrations),
     )
 
 

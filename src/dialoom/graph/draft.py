@@ -6,6 +6,7 @@ import msgspec
 
 from dialoom.graph.channels import Channel
 from dialoom.graph.errors import GraphProblem
+from dialoom.graph.migrate import Migration
 from dialoom.graph.table import Node, Router
 
 
@@ -36,3 +37,4 @@ class Draft(msgspec.Struct):
     edges: list[tuple[str, str]] = []
     routes: list[RouteDraft] = []
     problems: list[GraphProblem] = []
+    migrations: list[Migration] = []

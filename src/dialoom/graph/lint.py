@@ -10,6 +10,7 @@ from dialoom.graph.channels import Channel, initial_operation
 from dialoom.graph.compile import is_async
 from dialoom.graph.draft import Draft
 from dialoom.graph.errors import GraphProblem
+from dialoom.graph.migrate import migration_problems
 from dialoom.graph.names import END, START
 from dialoom.graph.reducers import Reducer
 
@@ -20,6 +21,7 @@ def problems_of(draft: Draft) -> tuple[GraphProblem, ...]:
     """Return every problem of `draft`; of its shape only once names, channels, nodes and edges are fine."""
     local = (
         *draft.problems,
+        *migration_problems(draft.migrations),
         *_name_problems("channel", [channel.name for channel in draft.channels]),
         *_name_problems("node", [node.name for node in draft.nodes]),
         *_channel_problems(draft),

@@ -11,7 +11,9 @@ from dialoom.graph.errors import GraphChangedError
 from dialoom.graph.frozen import FrozenList
 from dialoom.graph.lane import Lane
 from dialoom.graph.log import AppendLog
+from dialoom.graph.migrate import Moved, migrated
 from dialoom.graph.names import START
+from dialoom.graph.ops import Op
 from dialoom.graph.plan import Frontier
 from dialoom.graph.setup import Setup
 from dialoom.graph.state import EMPTY, State, settled_value
@@ -28,12 +30,16 @@ class Start(msgspec.Struct, frozen=True):
 
 
 class Position(msgspec.Struct, frozen=True):
-    """Where a thread stands, its newest version (0 when it is new), and the checkpoint to follow."""
+    """Where a thread stands, its newest version (0 when it is new), and the checkpoint to follow.
+
+    `rewrites` is what migrations made of the state, not committed yet.
+    """
 
     state: State = EMPTY
     frontier: Frontier = AT_ENTRY
     version: int = 0
     checkpoint_id: str | None = None
+    rewrites: tuple[Op, ...] = ()
 
     def moved(self, state: State, frontier: Frontier) -> "Position":
         return Position(state, frontier, self.version, self.checkpoint_id)
@@ -42,22 +48,26 @@ class Position(msgspec.Struct, frozen=True):
 async def find(setup: Setup, lane: Lane, start: Start, thread_id: str | None) -> Position:
     """Return where the run begins.
 
-    Raises UsageError when there is nothing to resume, GraphChangedError when it does not fit this graph.
+    Raises UsageError when there is nothing to resume or no migration leads here, GraphChangedError when it
+    does not fit this graph.
     """
+    table = setup.table
     head = await _head(setup, lane, start, thread_id)
     if start.where is None:
         if head is None:
             return Position()
-        return Position(_adopted(setup.table, head.state), AT_ENTRY, head.version, head.id)
+        moved = _brought_up(table, head)
+        return Position(_adopted(table, moved.state), AT_ENTRY, head.version, head.id, moved.ops)
     checkpoint = start.where if isinstance(start.where, Checkpoint) else head
     if checkpoint is None:
         raise UsageError(f"there is no thread {start.where!r} to resume; begin it with run")
-    _check_nodes(setup, checkpoint)
-    frontier = checkpoint.frontier
+    moved = _brought_up(table, checkpoint)
+    frontier = moved.frontier
+    _check_nodes(setup, frontier, made_by=checkpoint.fingerprint)
     if start.inputs is not None and frontier == Frontier():
         frontier = AT_ENTRY
     version = checkpoint.version if head is None else head.version
-    return Position(_adopted(setup.table, checkpoint.state), frontier, version, checkpoint.id)
+    return Position(_adopted(table, moved.state), frontier, version, checkpoint.id, moved.ops)
 
 
 def thread_of(start: Start, thread_id: str | None) -> str | None:
@@ -81,11 +91,23 @@ async def _head(setup: Setup, lane: Lane, start: Start, thread_id: str | None) -
     return await lane.in_store(lambda: store.load(thread_id), blocking=store.blocking)
 
 
-def _check_nodes(setup: Setup, checkpoint: Checkpoint) -> None:
-    frontier = checkpoint.frontier
+def _brought_up(table: Table, checkpoint: Checkpoint) -> Moved:
+    moved = migrated(
+        table.name,
+        table.migrations,
+        checkpoint.state_version,
+        state=checkpoint.state,
+        frontier=checkpoint.frontier,
+    )
+    # what the graph has no channel for is forgotten here, as it is without a migration
+    kept = tuple(op for op in moved.ops if op.channel in table.channels)
+    return msgspec.structs.replace(moved, ops=kept)
+
+
+def _check_nodes(setup: Setup, frontier: Frontier, *, made_by: str) -> None:
     for name in (*frontier.ready, *frontier.deferred, *frontier.unrouted):
         if name != START and name not in setup.table.nodes:
-            raise GraphChangedError(name, made_by=checkpoint.fingerprint, resumed_by=setup.fingerprint)
+            raise GraphChangedError(name, made_by=made_by, resumed_by=setup.fingerprint)
 
 
 def _adopted(table: Table, state: State) -> State:

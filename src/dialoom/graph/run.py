@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from dialoom.base.errors import ConflictError, UsageError
 from dialoom.base.ids import new_id
 from dialoom.graph.checkpoint import Checkpoint, CheckpointStore
@@ -107,6 +109,8 @@ class Run:
         """Bring the input in as checkpoint 0; a thread resumed with nothing new to say needs none."""
         position, start = self._position, self._start
         step = accept_input(self._setup.table, position.state, position.frontier, start.inputs or {})
+        if position.rewrites and step.finished:
+            step = msgspec.structs.replace(step, ops=(*position.rewrites, *step.ops))
         failure = self._fail(0, step.errors) if step.errors else None
         if not step.finished:
             return failure
@@ -182,6 +186,7 @@ class Run:
             frontier=step.frontier,
             ops=step.ops,
             state=step.state,
+            state_version=self._setup.state_version,
         )
 
     def _fail(self, number: int, errors: tuple[NodeError, ...]) -> StopReason:

@@ -8,16 +8,22 @@ import msgspec
 
 from dialoom.graph.channels import UNSET, Channel
 from dialoom.graph.reducers import Reducer, Reducers
+from dialoom.graph.schema_pydantic import is_pydantic_model, pydantic_fields
 
 
 def channels_of(state: type) -> list[Channel]:
-    """Return a channel for each field of a TypedDict, dataclass or msgspec Struct.
+    """Return a channel for each field of a TypedDict, dataclass, msgspec Struct or pydantic model.
 
     `Annotated[T, Reducers.append]` chooses a reducer; a default of the field is the channel's. Raises
     TypeError for any other class, and what resolving its annotations raises.
     """
+    if is_pydantic_model(state):
+        return [
+            _channel(name, hint, default.get("default", UNSET))
+            for name, hint, default in pydantic_fields(state)
+        ]
     if not (is_typeddict(state) or dataclasses.is_dataclass(state) or issubclass(state, msgspec.Struct)):
-        raise TypeError(f"{state!r} is no TypedDict, dataclass or msgspec Struct")
+        raise TypeError(f"{state!r} is no TypedDict, dataclass, msgspec Struct or pydantic model")
     defaults = dict(_defaults(state))
     return [
         _channel(name, hint, defaults.get(name, UNSET))

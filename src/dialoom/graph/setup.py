@@ -7,6 +7,7 @@ from dialoom.base.clock import Clock
 from dialoom.base.events import Observer
 from dialoom.graph.checkpoint import CheckpointStore
 from dialoom.graph.fingerprint import fingerprint_of
+from dialoom.graph.migrate import version_of
 from dialoom.graph.table import Table
 
 
@@ -20,6 +21,10 @@ class Setup:
         self.store = store
         self.observers = tuple(observers)
         self.clock = clock
+
+    @cached_property
+    def state_version(self) -> int:
+        return version_of(self.table.migrations)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -7,6 +7,7 @@ import msgspec
 
 from dialoom.graph.channels import Channel
 from dialoom.graph.context import NodeContext
+from dialoom.graph.migrate import Migration
 from dialoom.graph.ops import Op
 from dialoom.graph.result import NodeResult
 from dialoom.graph.state import State
@@ -50,6 +51,7 @@ class Table(msgspec.Struct, frozen=True):
     nodes: Mapping[str, NodeSpec]
     exits: Mapping[str, Exits]
     has_async: bool
+    migrations: tuple[Migration, ...] = ()
 
     def in_order(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return the nodes among `names` (so not END) once each, in the order in which they were added."""
