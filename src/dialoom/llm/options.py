@@ -59,5 +59,19 @@ class ChatOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Fields added to the request body as they are; they win over ours."""
     extra_headers: Mapping[str, str] = {}
 
+    def __repr__(self) -> str:
+        return f"ChatOptions({', '.join(f'{name}={value!r}' for name, value in self.__rich_repr__())})"
+
+    def __rich_repr__(self) -> list[tuple[str, object]]:
+        # headers and fields of the caller's own may hold keys, so only their names are shown
+        shown = msgspec.structs.replace(self, extra_headers={}, extra_body={})
+        chosen = [(name, value) for name, value in _fields(shown) if value != getattr(DEFAULT_OPTIONS, name)]
+        extras = {"extra_headers": self.extra_headers, "extra_body": self.extra_body}
+        return [*chosen, *((name, sorted(extra)) for name, extra in extras.items() if extra)]
+
 
 DEFAULT_OPTIONS = ChatOptions()
+
+
+def _fields(options: ChatOptions) -> list[tuple[str, object]]:
+    return [(name, getattr(options, name)) for name in options.__struct_fields__]

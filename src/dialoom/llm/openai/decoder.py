@@ -63,7 +63,7 @@ class AnswerFailedError(Exception):
     """The server took its answer back: an error among the chunks, or a finish reason that means one."""
 
     def __init__(self, error: WireError, kind: ErrorKind | None = None) -> None:
-        super().__init__(error.message)
+        super().__init__("the server took its answer back")  # its words may hold a key; tracebacks show this
         self.error = error
         self.kind: ErrorKind | None = kind
 

@@ -98,10 +98,9 @@ class Endpoint:
     ) -> ProviderError:
         """Return an error that says `what` happened and what to do, with every secret taken out."""
         advice = self._not_found if reply.status == 404 else self._advice[kind]
-        said = one_line(redact(what, self._secrets()), 240)
         return ProviderError(
             kind,
-            f"{said}; {advice}",
+            f"{self._shown(what)}; {advice}",
             origin=Origin(self.provider_id, model),
             reply=reply,
             retryable=retryable,
@@ -123,7 +122,7 @@ class Endpoint:
         reply = Reply(
             status=status,
             retry_after=read_retry_after(headers, self._clock.now()),
-            request_id=headers.get("x-request-id") or headers.get("request-id"),
+            request_id=self._shown(headers.get("x-request-id") or headers.get("request-id") or "") or None,
         )
         moved = f" (it points to {safe_url(headers['location'])})" if "location" in headers else ""
         what = f"{self!r} answered {status}{moved}: {said.message or 'without a word'}"
@@ -136,6 +135,9 @@ class Endpoint:
         """Translate an error that came where the answer should have gone on."""
         what = f"{self!r} broke off its answer: {said.message or 'without a word'}"
         return self.error(kind, what, model=model, partial=partial)
+
+    def _shown(self, text: str) -> str:
+        return one_line(redact(text, self._secrets()), 240)
 
     def _secrets(self) -> list[str]:
         held = [self._headers[name] for name in _SECRET_HEADERS if name in self._headers]
