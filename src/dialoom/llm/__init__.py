@@ -7,6 +7,7 @@ from dialoom.llm.capabilities import Model as Model
 from dialoom.llm.cassette.provider import CassetteProvider as CassetteProvider
 from dialoom.llm.choose import choose_model as choose_model
 from dialoom.llm.choose import open_provider as open_provider
+from dialoom.llm.doctor.diagnose import diagnose as diagnose
 from dialoom.llm.errors import ErrorKind as ErrorKind
 from dialoom.llm.errors import ProviderError as ProviderError
 from dialoom.llm.errors import Reply as Reply
