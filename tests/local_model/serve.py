@@ -43,6 +43,8 @@ def main() -> None:
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = options.threads
     params.use_jinja = params.offline = True
     params.chat_template = (HERE / "chatml.jinja").read_text(encoding="utf-8")
+    params.embedding = True
+    params.pooling_type = xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN  # chat goes on as before
     params.endpoint_slots = params.endpoint_props = True
     server = xllamacpp.Server(params)
     print(json.dumps({"url": server.listening_address}), flush=True)
