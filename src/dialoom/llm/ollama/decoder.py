@@ -115,7 +115,10 @@ class OllamaDecoder:
         return message if message.parts else None
 
     def _read(self, message: _Fields, events: list[StreamEvent]) -> None:
-        thought, text = text_of(message.get("thinking")), text_of(message.get("content"))
+        text = text_of(message.get("content"))
+        thought = text_of(message.get("thinking")) or text_of(
+            message.get("reasoning_content")
+        )  # as proxies do
         if thought:
             events.append(ReasoningDelta(replace_surrogates(thought)))
         if text:
