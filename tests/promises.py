@@ -183,21 +183,29 @@ PROMISES: tuple[Promise, ...] = (
         "After a failed run its checkpoints are still there and none is lost",
         "tests/graph/test_checkpoints.py::test_a_failed_node_runs_again_and_its_siblings_do_not",
     ),
-    Promise("graph-027", "004", "A node's retry policy sets the number of attempts"),
+    Promise(
+        "graph-027",
+        "004",
+        "A node's retry policy sets the number of attempts",
+        "tests/graph/test_retry.py::test_a_node_that_gets_through_leaves_no_error",
+    ),
     Promise(
         "graph-028",
         "004",
         "The wait between retries grows linearly from the policy's base delay",
+        "tests/graph/test_retry.py::test_waits_grow_linearly_or_double_up_to_a_limit",
     ),
     Promise(
         "graph-029",
         "004",
         "A node that succeeds within its attempts leaves the run without errors",
+        "tests/graph/test_retry.py::test_a_node_that_gets_through_leaves_no_error",
     ),
     Promise(
         "graph-030",
         "004",
         "A node that uses up its attempts stops the run with stop_reason error instead of raising",
+        "tests/graph/test_retry.py::test_a_node_that_uses_up_its_attempts_ends_the_run_with_an_error",
     ),
     Promise(
         "graph-031",
@@ -285,7 +293,12 @@ PROMISES: tuple[Promise, ...] = (
         "tests/graph/test_stop.py::test_a_control_stops_a_run_between_supersteps",
     ),
     Promise("graph-045", "004", "A stop request is seen before and after a node's execution"),
-    Promise("graph-046", "004", "A stop request is seen during the wait before a retry"),
+    Promise(
+        "graph-046",
+        "004",
+        "A stop request is seen during the wait before a retry",
+        "tests/graph/test_retry.py::test_a_stop_ends_the_wait_before_another_try",
+    ),
     Promise(
         "graph-047",
         "004",

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from dialoom.base.cancel import Cancelled
 from dialoom.graph import (
-    END,
     START,
     Checkpoint,
     Frontier,
@@ -17,6 +17,7 @@ from dialoom.graph import (
     Interrupted,
     MemoryCheckpointStore,
     NodeContext,
+    NodeError,
     NodeStatus,
     RunControl,
     RunFinished,
@@ -496,19 +497,27 @@ def test_the_background_loop_outlives_an_exit_asked_for_on_it() -> None:
             assert graph.run_sync().state == {"said": ["fine"]}
 
 
-def test_an_interrupt_passes_every_except_exception() -> None:
-    def careful(_: NodeContext) -> None:
-        try:
-            raise Interrupted
-        except Exception:  # noqa: BLE001 - what a careful tool wrapper does
-            return
+@pytest.mark.parametrize("raised", [Interrupted, Cancelled])
+def test_a_node_that_raises_control_flow_by_hand_fails_and_is_not_tried_for_ever(
+    raised: type[BaseException],
+) -> None:
+    def by_hand(_: NodeContext) -> None:
+        raise raised
 
-    builder = GraphBuilder("careful")
-    builder.add_node("careful", careful)
-    builder.add_edge(START, "careful")
-    builder.add_edge("careful", END)
-    with pytest.raises(Interrupted):
-        builder.build().run_sync()
+    builder = GraphBuilder("by hand")
+    builder.add_node("odd", by_hand)
+    builder.add_edge(START, "odd")
+    result = builder.build().run_sync()
+    assert (result.stop_reason, result.errors) == (
+        "error",
+        (
+            NodeError(
+                node="odd",
+                message="it raised Cancelled or Interrupted by hand; fail with an error,"
+                " or call ctx.interrupt(payload)",
+            ),
+        ),
+    )
 
 
 def test_a_control_outlives_its_runs_and_keeps_none_of_them() -> None:

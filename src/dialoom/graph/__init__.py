@@ -12,12 +12,16 @@ from dialoom.graph.errors import Interrupted as Interrupted
 from dialoom.graph.events import Chunk as Chunk
 from dialoom.graph.events import ErrorEvent as ErrorEvent
 from dialoom.graph.events import GraphEvent as GraphEvent
+from dialoom.graph.events import InterruptEvent as InterruptEvent
 from dialoom.graph.events import NodeBegin as NodeBegin
 from dialoom.graph.events import NodeEnd as NodeEnd
 from dialoom.graph.events import NodeStatus as NodeStatus
+from dialoom.graph.events import Retry as Retry
 from dialoom.graph.events import RunBegin as RunBegin
 from dialoom.graph.events import RunFinished as RunFinished
 from dialoom.graph.events import StepCommitted as StepCommitted
+from dialoom.graph.frontier import Frontier as Frontier
+from dialoom.graph.frontier import Interrupt as Interrupt
 from dialoom.graph.frontier import Send as Send
 from dialoom.graph.graph import Graph as Graph
 from dialoom.graph.log import AppendLog as AppendLog
@@ -30,7 +34,6 @@ from dialoom.graph.observers_metrics import MetricsObserver as MetricsObserver
 from dialoom.graph.observers_trace import JsonTraceObserver as JsonTraceObserver
 from dialoom.graph.ops import Op as Op
 from dialoom.graph.options import RunOptions as RunOptions
-from dialoom.graph.plan import Frontier as Frontier
 from dialoom.graph.reducers import Reducer as Reducer
 from dialoom.graph.reducers import Reducers as Reducers
 from dialoom.graph.result import NodeError as NodeError
@@ -38,6 +41,10 @@ from dialoom.graph.result import NodeResult as NodeResult
 from dialoom.graph.result import RunFailedError as RunFailedError
 from dialoom.graph.result import RunResult as RunResult
 from dialoom.graph.result import StopReason as StopReason
+from dialoom.graph.resume import ResumeCommand as ResumeCommand
+from dialoom.graph.retry import NodeFailedError as NodeFailedError
+from dialoom.graph.retry import NodeTimeoutError as NodeTimeoutError
+from dialoom.graph.retry import RetryPolicy as RetryPolicy
 from dialoom.graph.state import EMPTY as EMPTY
 from dialoom.graph.state import State as State
 from dialoom.graph.stop import RunControl as RunControl

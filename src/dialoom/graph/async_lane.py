@@ -1,7 +1,7 @@
 """A run as a task on an event loop."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
@@ -9,7 +9,8 @@ from dialoom.base.clock import Clock
 from dialoom.graph.commit import Outcome
 from dialoom.graph.context import NodeContext
 from dialoom.graph.drive import drive
-from dialoom.graph.lane import Task, attempt
+from dialoom.graph.guard import Chance, persevere, timed_out
+from dialoom.graph.lane import Failure, Task, attempt, lines_of, try_guarded
 from dialoom.graph.loops import post, resolve
 from dialoom.graph.publish import Publisher
 from dialoom.graph.result import RunResult
@@ -30,12 +31,21 @@ class AsyncLane:
     `cancelled`, for the owner to raise once the run is safely over.
     """
 
-    def __init__(self, stop: StopSignal, publisher: Publisher | None, limit: int, *, clock: Clock) -> None:
+    def __init__(
+        self,
+        stop: StopSignal,
+        publisher: Publisher | None,
+        limit: int,
+        *,
+        clock: Clock,
+        chance: Chance | None,
+    ) -> None:
         self.cancelled: asyncio.CancelledError | None = None
         self._stop = stop
         self._publisher = publisher
         self._limit = limit
         self._clock = clock
+        self._chance = chance
         self._loop = asyncio.get_running_loop()
         self._task = _current_task()
         self._cancels = self._task.cancelling()
@@ -98,11 +108,12 @@ class AsyncLane:
         waiting: list[int] = []
         for at, (spec, _) in enumerate(tasks):
             (waiting if spec.is_async or spec.blocking else quick).append(at)
-        turns = iter(waiting)
         async with asyncio.TaskGroup() as group:
-            # workers that pull, not a task for each node: a wide superstep costs a twelfth of that
-            for _ in range(min(len(waiting), self._limit)):
-                group.create_task(self._work(turns, tasks, outcomes))
+            for limit, line in lines_of(tasks, waiting, self._limit):
+                turns = iter(line)
+                # workers that pull, not a task for each node: a wide superstep costs a twelfth of that
+                for _ in range(min(len(line), limit)):
+                    group.create_task(self._work(turns, tasks, outcomes))
             await self._work(iter(quick), tasks, outcomes)
 
     async def _work(self, turns: Iterator[int], tasks: Sequence[Task], outcomes: list[Outcome]) -> None:
@@ -112,9 +123,11 @@ class AsyncLane:
             outcomes[at] = await self._one(*tasks[at])
 
     async def _one(self, spec: NodeSpec, context: NodeContext) -> Outcome:
-        if spec.blocking:
-            return await self._on_worker(spec, context)
         try:
+            if spec.guarded:
+                return await persevere((spec, context), self, self._publisher, chance=self._chance)
+            if spec.blocking:
+                return await self._on_worker(lambda: attempt(spec, context, self._publisher))
             return await attempt(spec, context, self._publisher)
         except asyncio.CancelledError as error:
             task = _current_task()
@@ -122,14 +135,60 @@ class AsyncLane:
                 raise
             return error_of(spec.name, error, prefix="nobody cancelled the run, but the node raised ")
 
-    async def _on_worker(self, spec: NodeSpec, context: NodeContext) -> Outcome:
-        future, done = self._watch(node_pool().submit(lambda: drive(attempt(spec, context, self._publisher))))
+    async def try_once(self, spec: NodeSpec, context: NodeContext) -> Outcome | Failure:
+        if spec.timeout is not None:
+            return await (self._timed_on_worker if spec.blocking else self._timed)(
+                spec, context, seconds=spec.timeout
+            )
+        if spec.blocking:
+            return await self._on_worker(lambda: try_guarded(spec, context))
+        return await try_guarded(spec, context)
+
+    async def pause(self, seconds: float) -> None:
+        await self._clock.sleep(seconds)
+
+    async def _on_worker(self, call: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        future, done = self._watch(node_pool().submit(lambda: drive(call())))
         try:
             await done
         except asyncio.CancelledError:
             node_pool().abandon(future)
             raise
         return future.result()
+
+    async def _timed(self, spec: NodeSpec, context: NodeContext, *, seconds: float) -> Outcome | Failure:
+        own, leash = context.leashed()
+        work = self._loop.create_task(try_guarded(spec, own))
+        try:
+            return work.result() if await self._in_time(work, seconds) else timed_out(spec)
+        finally:
+            leash.end()
+            work.cancel()
+            await asyncio.wait({work})
+
+    async def _timed_on_worker(
+        self, spec: NodeSpec, context: NodeContext, *, seconds: float
+    ) -> Outcome | Failure:
+        own, leash = context.leashed()
+        future, done = self._watch(node_pool().submit(lambda: drive(try_guarded(spec, own))))
+        try:
+            if await self._in_time(done, seconds):
+                return future.result()
+        except asyncio.CancelledError:
+            node_pool().abandon(future)
+            raise
+        leash.orphaned()
+        node_pool().abandon(future)
+        return timed_out(spec)
+
+    async def _in_time(self, done: "asyncio.Future[Any]", seconds: float) -> bool:
+        timer = self._loop.create_task(self._clock.sleep(seconds))
+        try:
+            await asyncio.wait({done, timer}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            timer.cancel()
+            await asyncio.wait({timer})
+        return done.done()
 
     def _watch(self, future: "Future[T]") -> tuple["Future[T]", "asyncio.Future[None]"]:
         done: asyncio.Future[None] = self._loop.create_future()
@@ -152,7 +211,8 @@ class AsyncLane:
 
 async def carry_on_loop(run: Run) -> RunResult:
     """Execute `run` in this task. Cancelled meanwhile, it first brings the run to a safe end, then raises."""
-    async with AsyncLane(run.stop, run.publisher, run.options.max_concurrency, clock=run.clock) as lane:
+    limit = run.options.max_concurrency
+    async with AsyncLane(run.stop, run.publisher, limit, clock=run.clock, chance=run.chance) as lane:
         result = await run.execute(lane)
     if lane.cancelled is not None:
         raise lane.cancelled

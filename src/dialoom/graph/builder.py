@@ -1,6 +1,6 @@
 """Describing a graph, then building it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
 from dialoom.base.events import Observer
@@ -14,6 +14,7 @@ from dialoom.graph.graph import Graph
 from dialoom.graph.lint import problems_of
 from dialoom.graph.migrate import Migration, MoveState
 from dialoom.graph.reducers import Reducer, Reducers
+from dialoom.graph.retry import RetryPolicy
 from dialoom.graph.setup import Setup
 from dialoom.graph.table import Node, Router
 
@@ -46,14 +47,30 @@ class GraphBuilder:
         """
         self._draft.channels.append(Channel(name, reducer, type, default))
 
-    def add_node(self, name: str, fn: Node, *, blocking: bool | None = None, dynamic: bool = False) -> None:
+    def add_node(
+        self,
+        name: str,
+        fn: Node,
+        *,
+        blocking: bool | None = None,
+        dynamic: bool = False,
+        retry: RetryPolicy | None = None,
+        timeout: float | None = None,
+        on_error: str | None = None,
+    ) -> None:
         """Add a node: a plain or async function of a `NodeContext` that returns writes, a NodeResult or None.
 
         Nodes of one superstep commit in the order in which they are added. A plain `fn` is kept off event
         loops, on a worker thread, unless `blocking=False` says that it never waits. `dynamic` marks a node
-        that only a goto leads to.
+        that only a goto or a Send leads to.
+
+        A failed attempt is tried again as `retry` says. `timeout` is in seconds for each attempt: then the
+        run goes on without it, also when a plain `fn` still runs. When all attempts failed, `on_error` names
+        the node that runs instead of what follows, with the failure as `ctx.input`; without it the run ends.
         """
-        self._draft.nodes.append(NodeDraft(name, fn, blocking, dynamic))
+        self._draft.nodes.append(
+            NodeDraft(name, fn, blocking, dynamic, retry=retry, timeout=timeout, on_error=on_error)
+        )
 
     def add_edge(self, source: str, target: str) -> None:
         """Have `target` follow `source`; START and END are a source and a target too."""
@@ -95,15 +112,17 @@ class GraphBuilder:
         observers: Sequence[Observer] = (),
         *,
         clock: Clock = SYSTEM_CLOCK,
+        chance: Callable[[], float] | None = None,
     ) -> Graph:
         """Return the graph. Raises GraphBuildError with every problem found.
 
-        `store` keeps a checkpoint of every superstep; `observers` hear every event of every run.
+        `store` keeps a checkpoint of every superstep; `observers` hear every event of every run. `chance`
+        returns numbers from 0 to 1, for jitter; the default is `random.random`.
         """
         problems = problems_of(self._draft)
         if problems:
             raise GraphBuildError(self._draft.name, problems)
-        return Graph(Setup(compile_draft(self._draft), store, observers, clock=clock))
+        return Graph(Setup(compile_draft(self._draft), store, observers, clock=clock, chance=chance))
 
     def _add_schema(self, state: type) -> None:
         from dialoom.graph.schema import channels_of

@@ -5,8 +5,8 @@ from typing import Any, Protocol
 
 import msgspec
 
+from dialoom.graph.frontier import Frontier, Interrupt
 from dialoom.graph.ops import Op, fold
-from dialoom.graph.plan import Frontier
 from dialoom.graph.state import State
 
 
@@ -30,7 +30,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     frontier: Frontier
     ops: tuple[Op, ...]
     state: State
-    interrupts: tuple[object, ...] = ()
+    interrupts: tuple[Interrupt, ...] = ()
     outbox: tuple[object, ...] = ()
     state_version: int = 1
 

@@ -6,16 +6,24 @@ from typing import Any
 import msgspec
 
 from dialoom.graph.channels import WriteRefused, apply_writes
+from dialoom.graph.frontier import Frontier, Send, TaskNote
+from dialoom.graph.frozen import FrozenDict
 from dialoom.graph.names import START
 from dialoom.graph.ops import Op, fold
-from dialoom.graph.plan import Frontier, follow, goto_trouble, settle
+from dialoom.graph.plan import follow, numbered, routed, settle, tasks_of, way_trouble
 from dialoom.graph.result import NodeError, NodeResult
 from dialoom.graph.state import State
 from dialoom.graph.table import Table
 from dialoom.graph.trouble import refused
 
-Outcome = NodeResult | NodeError | None
-"""Of one node: it finished, it failed, or it was stopped before it did either."""
+
+class Paused(msgspec.Struct, frozen=True):
+    """The outcome of a node that waits for an answer; its note says for which."""
+
+
+PAUSED = Paused()
+Outcome = NodeResult | NodeError | Paused | None
+"""Of one task: it finished, it failed, it waits for an answer, or it was stopped before any of that."""
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -29,46 +37,93 @@ class Step(msgspec.Struct, frozen=True):
     halt: bool = False
 
 
-def conclude(table: Table, state: State, frontier: Frontier, outcomes: Sequence[Outcome]) -> Step:
-    """Return what the superstep of `frontier.ready`, which gave `outcomes` in that order, comes to.
+def conclude(
+    table: Table,
+    state: State,
+    frontier: Frontier,
+    outcomes: Sequence[Outcome],
+    notes: Sequence[TaskNote] = (),
+) -> Step:
+    """Return what the superstep of the tasks of `frontier`, which gave `outcomes` in that order, comes to.
 
-    Writes go in in the order in which the nodes were added, whichever finished first. A node that failed or
-    was stopped stays ready; what its siblings did counts once, and what they lead to waits for it. When one
-    write does not fit, nothing of the superstep counts.
+    Writes go in in the order in which the nodes were added, whichever finished first. A task that failed,
+    pauses or was stopped stays ready and keeps its `notes`; what its siblings did counts once, and what they
+    lead to waits for it. When one write does not fit, nothing of the superstep counts.
     """
-    only = outcomes[0] if len(outcomes) == 1 and not frontier.deferred else None
-    if isinstance(only, NodeResult) and only.goto is None:
+    lone = len(outcomes) == 1 and frontier.ready and not table.joins
+    only = outcomes[0] if lone and not (frontier.deferred or frontier.deferred_sends) else None
+    if isinstance(only, NodeResult) and only.goto is None and not only.sends:
         return _conclude_lone(table, state, frontier, only)
-    return conclude_any(table, state, frontier, outcomes)
+    return conclude_any(table, state, frontier, outcomes, notes)
 
 
-def conclude_any(table: Table, state: State, frontier: Frontier, outcomes: Sequence[Outcome]) -> Step:
+def conclude_any(
+    table: Table,
+    state: State,
+    frontier: Frontier,
+    outcomes: Sequence[Outcome],
+    notes: Sequence[TaskNote] = (),
+) -> Step:
     """Return the same as `conclude`, by the long way."""
     values = dict(state)
     ops: list[Op] = []
     left: list[tuple[str, NodeResult]] = []
-    held: list[str] = []
+    held: list[Send] = []
     errors: list[NodeError] = []
     try:
-        for name, outcome in zip(frontier.ready, outcomes, strict=True):
-            result = _checked(table, name, outcome)
+        for task, outcome in zip(tasks_of(table, frontier), outcomes, strict=True):
+            result = _checked(table, task, outcome)
             if isinstance(result, NodeResult):
-                ops += apply_writes(table.channels, values, name, result.writes)
-                left.append((name, result))
+                ops += apply_writes(table.channels, values, task.node, result.writes)
+                left.append((task.node, result))
                 continue
-            held.append(name)
-            if result is not None:
+            held.append(task)
+            if isinstance(result, NodeError):
                 errors.append(result)
     except WriteRefused as misfit:
         return Step(state, frontier, errors=(*errors, refused(misfit.source, str(misfit))))
     after = State(values) if ops else state
-    reached, unrouted, route_errors = follow(table, after, [(name, result.goto) for name, result in left])
-    if frontier.deferred:
-        reached = table.in_order((*frontier.deferred, *reached))
-    onward = Frontier(tuple(held), reached, unrouted) if held or unrouted else Frontier(reached)
-    finished = tuple(name for name, _ in left)
+    onward, more = _onward(table, after, frontier, left, held, notes)
+    finished = tuple([name for name, _ in left])
     halt = any(result.halt for _, result in left)
-    return Step(after, onward, tuple(ops), finished, (*errors, *route_errors), halt)
+    return Step(after, onward, tuple(ops), finished, (*errors, *more), halt)
+
+
+def _onward(
+    table: Table,
+    state: State,
+    frontier: Frontier,
+    left: Sequence[tuple[str, NodeResult]],
+    held: Sequence[Send],
+    notes: Sequence[TaskNote],
+) -> tuple[Frontier, tuple[NodeError, ...]]:
+    on = follow(table, state, frontier, left, {task.node for task in held})
+    if not held and not on.unrouted:
+        return Frontier(on.reached, sends=on.sends, joins=on.joins), on.errors
+    waits = Frontier(
+        tuple(task.node for task in held if task.item is None),
+        on.reached,
+        on.unrouted,
+        sends=tuple(task for task in held if task.item is not None),
+        deferred_sends=on.sends,
+        joins=on.joins,
+        notes=_kept(table, notes, held),
+    )
+    return waits, on.errors
+
+
+def _kept(table: Table, notes: Sequence[TaskNote], held: Sequence[Send]) -> tuple[TaskNote, ...]:
+    """Return the notes of `held` tasks, of a map also those of its items, that say anything."""
+    keys = {(task.node, task.item) for task in held}
+    return tuple(
+        note
+        for note in notes
+        if note != TaskNote(node=note.node, item=note.item)
+        and (
+            (note.node, note.item) in keys
+            or (table.nodes[note.node].each is not None and (note.node, None) in keys)
+        )
+    )
 
 
 def _conclude_lone(table: Table, state: State, frontier: Frontier, result: NodeResult) -> Step:
@@ -83,9 +138,14 @@ def _conclude_lone(table: Table, state: State, frontier: Frontier, result: NodeR
     exits = table.exits[name]
     if not exits.routes:
         return Step(after, Frontier(exits.static), tuple(ops), frontier.ready, (), result.halt)
-    reached, unrouted, errors = follow(table, after, ((name, None),))
-    onward = Frontier((), reached, unrouted) if unrouted else Frontier(reached)
-    return Step(after, onward, tuple(ops), frontier.ready, tuple(errors), result.halt)
+    reached, sends, error = routed(table, after, name)
+    onward = Frontier(table.in_order(reached))
+    if sends:
+        onward = Frontier(onward.ready, sends=numbered(sends))
+    if error is not None:
+        onward = Frontier((), unrouted=frontier.ready)
+    errors = () if error is None else (error,)
+    return Step(after, onward, tuple(ops), frontier.ready, errors, result.halt)
 
 
 def accept_input(table: Table, state: State, frontier: Frontier, writes: Mapping[str, Any]) -> Step:
@@ -99,10 +159,14 @@ def accept_input(table: Table, state: State, frontier: Frontier, writes: Mapping
         return Step(state, frontier, errors=(refused(misfit.source, str(misfit)),))
     after = State(values)
     onward, errors = settle(table, after, frontier)
-    return Step(after, onward, tuple(ops), (START,), tuple(errors))
+    return Step(after, onward, tuple(ops), (START,), errors)
 
 
-def _checked(table: Table, name: str, outcome: Outcome) -> Outcome:
-    if isinstance(outcome, NodeResult) and outcome.goto is not None:
-        return goto_trouble(table, name, outcome.goto) or outcome
-    return outcome
+def _checked(table: Table, task: Send, outcome: Outcome) -> Outcome:
+    if isinstance(outcome, NodeResult) and (outcome.goto is not None or outcome.sends):
+        outcome = way_trouble(table, task.node, outcome) or outcome
+    fallback = table.nodes[task.node].on_error
+    if fallback is None or not isinstance(outcome, NodeError):
+        return outcome
+    failure = FrozenDict(node=outcome.node, message=outcome.message, attempts=outcome.attempts)
+    return NodeResult(goto=(), sends=(Send(fallback, failure),))

@@ -1,12 +1,13 @@
 """Making a table of a draft that passed the checks."""
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import cast
 
 from dialoom.graph.channels import initial_operation
-from dialoom.graph.draft import Draft, NodeDraft, RouteDraft
+from dialoom.graph.draft import Draft, JoinDraft, NodeDraft, RouteDraft
+from dialoom.graph.joins import Join
 from dialoom.graph.names import END, START
 from dialoom.graph.table import Exits, NodeSpec, Route, Table
 
@@ -26,8 +27,46 @@ def compile_draft(draft: Draft) -> Table:
         nodes=nodes,
         exits={name: _exits(draft, name, order) for name in (START, *order)},
         has_async=any(node.is_async for node in nodes.values()),
+        has_maps=any(node.each is not None for node in nodes.values()),
+        joins={join.target: _join(draft, join) for join in draft.joins},
         migrations=tuple(draft.migrations),
     )
+
+
+def onward_of(draft: Draft) -> dict[str, set[str]]:
+    """Return for each node, and START, the nodes it may lead to. A goto may lead elsewhere."""
+    everything = {node.name for node in draft.nodes}
+    onward: dict[str, set[str]] = {name: set() for name in (START, *everything)}
+    for source, target in draft.edges:
+        onward[source].add(target)
+    for route in draft.routes:
+        # a route without targets may answer with any node
+        onward[route.source] |= everything if route.targets is None else set(route.targets.values())
+        onward[route.source] |= set() if route.default is None else {route.default}
+    for join in draft.joins:
+        for source in join.sources:
+            onward[source].add(join.target)
+    for node in draft.nodes:
+        onward[node.name] |= set() if node.on_error is None else {node.on_error}
+    return {name: targets - {END} for name, targets in onward.items()}
+
+
+def reached_from(onward: Mapping[str, Iterable[str]], starts: Iterable[str]) -> set[str]:
+    """Return `starts` and all that they lead to."""
+    reached = set(starts)
+    open_ends = list(reached)
+    while open_ends:
+        fresh = set(onward.get(open_ends.pop(), ())) - reached
+        reached |= fresh
+        open_ends += fresh
+    return reached
+
+
+def _join(draft: Draft, join: JoinDraft) -> Join:
+    # what only the target itself leads to comes after it, not before
+    onward = {name: targets for name, targets in onward_of(draft).items() if name != join.target}
+    feeds = {name: frozenset(reached_from(onward, {name})) & frozenset(join.sources) for name in onward}
+    return Join(join.target, join.sources, join.wait, feeds)
 
 
 def is_async(fn: Callable[..., object]) -> bool:
@@ -45,6 +84,11 @@ def _spec(node: NodeDraft, order: int) -> NodeSpec:
         fn=node.fn,
         is_async=waits,
         blocking=not waits and node.blocking is not False,
+        retry=node.retry,
+        timeout=node.timeout,
+        on_error=node.on_error,
+        each=node.each,
+        guarded=node.retry is not None or node.timeout is not None,
     )
 
 

@@ -1,10 +1,15 @@
 """What a node is given: the state before its superstep, and the few things it may do meanwhile."""
 
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
+from dialoom.base.cancel import Cancelled
+from dialoom.graph.memo import Memo
 from dialoom.graph.state import State
+
+T = TypeVar("T")
 
 
 class RunHandle(Protocol):
@@ -18,6 +23,8 @@ class RunHandle(Protocol):
     def raise_if_stopped(self) -> None: ...
     def emit(self, node: str, step: int, value: object) -> None: ...
     async def aemit(self, node: str, step: int, value: object) -> None: ...
+    def memo(self, context: "NodeContext") -> Memo: ...
+    def orphaned(self) -> None: ...
 
 
 class NodeContext(msgspec.Struct, frozen=True, eq=False):  # a Struct because every attempt makes one
@@ -25,12 +32,17 @@ class NodeContext(msgspec.Struct, frozen=True, eq=False):  # a Struct because ev
 
     `state` is the state before this superstep and stays that for as long as the context lives. `step`
     counts the supersteps of this run from 1. `deps` is the object given as `RunOptions.deps`, None without.
+    `input` is what a Send brought, or the item of a map, and `item` its number; None for other tasks.
+    `attempt` counts the tries of this node in this superstep from 1.
     """
 
     _run: RunHandle
     node: str
     state: State
     step: int
+    input: Any = None
+    item: int | None = None
+    attempt: int = 1
 
     def __repr__(self) -> str:
         return f"<NodeContext {self.node!r} step {self.step}>"
@@ -67,3 +79,85 @@ class NodeContext(msgspec.Struct, frozen=True, eq=False):  # a Struct because ev
     async def aemit(self, value: object) -> None:
         """Show `value` to whoever listens to the run, waiting while the reader of a stream is behind."""
         await self._run.aemit(self.node, self.step, value)
+
+    def interrupt(self, payload: object, *, key: str | None = None, schema: object | None = None) -> Any:
+        """Pause the run until `payload` is answered from outside, and return the answer.
+
+        The first time this raises `Interrupted`, which is no Exception: let it pass. Once resumed with an
+        answer the node runs again from its first line, and here the answer is returned. The n-th call gets
+        the n-th answer; a `key` names the question where their order may change. An answer that does not
+        fit `schema`, a type or a function that raises or converts, is asked for again.
+        """
+        return self._run.memo(self).ask(payload, attempt=self.attempt, key=key, schema=schema)
+
+    @property
+    def has_resume(self) -> bool:
+        """Whether this task was paused and has been given an answer."""
+        return bool(self._run.memo(self).answers)
+
+    @property
+    def resume_value(self) -> Any:
+        """The newest answer this task was given, None before the first."""
+        answers = self._run.memo(self).answers
+        return answers[next(reversed(answers))] if answers else None
+
+    def once(self, key: str, effect: Callable[[], T]) -> T:
+        """Return what `effect()` returned the first time; it is not called again when this task runs again.
+
+        With a store the value is durable before this returns, so it must be one that can be stored. Only a
+        crash between the effect and that moment can repeat it.
+        """
+        return self._run.memo(self).once(key, effect)
+
+    async def aonce(self, key: str, effect: Callable[[], Awaitable[T]]) -> T:
+        """`once`, for an async effect."""
+        return await self._run.memo(self).aonce(key, effect)
+
+    def for_attempt(self, attempt: int) -> "NodeContext":
+        """Return the context of another try."""
+        return msgspec.structs.replace(self, attempt=attempt)
+
+    def leashed(self) -> "tuple[NodeContext, Leash]":
+        """Return this context for code that may be left behind, and what to end it with."""
+        leash = Leash(self._run)
+        return msgspec.structs.replace(self, _run=leash), leash
+
+
+class Leash:
+    """The run, for one attempt with a deadline: when that is over it is asked to stop and heard no more."""
+
+    def __init__(self, run: RunHandle) -> None:
+        self._run = run
+        self._over = False
+        self.run_id = run.run_id
+        self.thread_id = run.thread_id
+        self.deps = run.deps
+
+    def end(self) -> None:
+        """Say that nobody waits for the attempt any more."""
+        self._over = True
+
+    def orphaned(self) -> None:
+        """`end`, and count the attempt as one that still runs."""
+        self._over = True
+        self._run.orphaned()
+
+    def stop_requested(self) -> bool:
+        return self._over or self._run.stop_requested()
+
+    def raise_if_stopped(self) -> None:
+        if self._over:
+            raise Cancelled("timeout")
+        self._run.raise_if_stopped()
+
+    def emit(self, node: str, step: int, value: object) -> None:
+        if not self._over:
+            self._run.emit(node, step, value)
+
+    async def aemit(self, node: str, step: int, value: object) -> None:
+        if not self._over:
+            await self._run.aemit(node, step, value)
+
+    def memo(self, context: NodeContext) -> Memo:
+        self.raise_if_stopped()
+        return self._run.memo(context)

@@ -6,17 +6,31 @@ import msgspec
 
 from dialoom.graph.channels import Channel
 from dialoom.graph.errors import GraphProblem
+from dialoom.graph.joins import Wait
 from dialoom.graph.migrate import Migration
-from dialoom.graph.table import Node, Router
+from dialoom.graph.retry import RetryPolicy
+from dialoom.graph.table import MapSpec, Node, Router
 
 
 class NodeDraft(msgspec.Struct, frozen=True):
-    """The arguments of one `add_node`."""
+    """The arguments of one `add_node` or `add_map`."""
 
     name: str
     fn: Node
     blocking: bool | None
     dynamic: bool
+    retry: RetryPolicy | None = None
+    timeout: float | None = None
+    on_error: str | None = None
+    each: MapSpec | None = None
+
+
+class JoinDraft(msgspec.Struct, frozen=True):
+    """The arguments of one `add_join`."""
+
+    sources: tuple[str, ...]
+    target: str
+    wait: Wait
 
 
 class RouteDraft(msgspec.Struct, frozen=True):
@@ -36,5 +50,6 @@ class Draft(msgspec.Struct):
     nodes: list[NodeDraft] = []
     edges: list[tuple[str, str]] = []
     routes: list[RouteDraft] = []
+    joins: list[JoinDraft] = []
     problems: list[GraphProblem] = []
     migrations: list[Migration] = []

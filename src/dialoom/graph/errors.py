@@ -45,4 +45,7 @@ class GraphChangedError(DialoomError):
 
 
 class Interrupted(BaseException):
-    """A node pauses its run for an answer from outside. Not a failure, so `except Exception` lets it pass."""
+    """A node pauses its run for an answer from outside. Not a failure, so `except Exception` lets it pass.
+
+    Raised by `ctx.interrupt`, never by hand.
+    """

@@ -3,9 +3,10 @@
 from typing import Any, Literal
 
 from dialoom.base.events import Event
+from dialoom.graph.frontier import Interrupt
 from dialoom.graph.result import StopReason
 
-NodeStatus = Literal["ok", "error", "cancelled"]
+NodeStatus = Literal["ok", "error", "cancelled", "paused"]
 
 
 class RunBegin(Event, frozen=True, kw_only=True, tag="run.begin", tag_field="type"):
@@ -17,12 +18,13 @@ class RunBegin(Event, frozen=True, kw_only=True, tag="run.begin", tag_field="typ
 
 
 class NodeBegin(Event, frozen=True, kw_only=True, tag="node.begin", tag_field="type"):
-    """A node starts. `step` counts the supersteps of the run from 1."""
+    """A node starts. `step` counts the supersteps of the run from 1; `item` is as in `ctx.item`."""
 
     thread_id: str
     ns: tuple[str, ...] = ()
     step: int
     node: str
+    item: int | None = None
 
 
 class Chunk(Event, frozen=True, kw_only=True, tag="node.chunk", tag_field="type"):
@@ -36,7 +38,10 @@ class Chunk(Event, frozen=True, kw_only=True, tag="node.chunk", tag_field="type"
 
 
 class NodeEnd(Event, frozen=True, kw_only=True, tag="node.end", tag_field="type"):
-    """A node ended, after `elapsed` seconds. `cancelled`: it was stopped and runs again on resume."""
+    """A node ended, after `elapsed` seconds with all its attempts.
+
+    `cancelled`: it was stopped and runs again on resume. `paused`: it does so once its question is answered.
+    """
 
     thread_id: str
     ns: tuple[str, ...] = ()
@@ -44,6 +49,28 @@ class NodeEnd(Event, frozen=True, kw_only=True, tag="node.end", tag_field="type"
     node: str
     status: NodeStatus
     elapsed: float
+    item: int | None = None
+
+
+class Retry(Event, frozen=True, kw_only=True, tag="node.retry", tag_field="type"):
+    """A node failed its `attempt` and is tried again after `delay` seconds."""
+
+    thread_id: str
+    ns: tuple[str, ...] = ()
+    step: int
+    node: str
+    attempt: int
+    delay: float
+    message: str
+
+
+class InterruptEvent(Event, frozen=True, kw_only=True, tag="run.interrupt", tag_field="type"):
+    """A node pauses for an answer; the run goes on without it and then ends."""
+
+    thread_id: str
+    ns: tuple[str, ...] = ()
+    step: int
+    interrupt: Interrupt
 
 
 class StepCommitted(Event, frozen=True, kw_only=True, tag="step.committed", tag_field="type"):
@@ -77,4 +104,6 @@ class RunFinished(Event, frozen=True, kw_only=True, tag="run.finished", tag_fiel
     checkpoint_id: str | None
 
 
-GraphEvent = RunBegin | NodeBegin | Chunk | NodeEnd | StepCommitted | ErrorEvent | RunFinished
+GraphEvent = (
+    RunBegin | NodeBegin | Chunk | NodeEnd | Retry | InterruptEvent | StepCommitted | ErrorEvent | RunFinished
+)

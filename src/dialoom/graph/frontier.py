@@ -1,6 +1,6 @@
 """Where a thread stands: what runs next, what waits, and what those that wait have already. Plain data."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -20,12 +20,14 @@ class Send(msgspec.Struct, frozen=True):
 class Interrupt(msgspec.Struct, frozen=True, kw_only=True):
     """A question a paused node waits to have answered. `id` is readable, as in `ns/node[item]#1`.
 
-    `refused` says what was wrong with the last answer, "" when there was none.
+    `label` is its key or number within the task. `refused` says what was wrong with the last answer, "" when
+    there was none.
     """
 
     id: str
     node: str
     payload: Any
+    label: str
     item: int | None = None
     ns: tuple[str, ...] = ()
     refused: str = ""
@@ -83,3 +85,19 @@ class Frontier(msgspec.Struct, frozen=True):
     def interrupts(self) -> tuple[Interrupt, ...]:
         """What waits for an answer."""
         return tuple(question for note in self.notes for question in note.questions)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left to run."""
+        return not (self.ready or self.deferred or self.unrouted or self.sends or self.deferred_sends)
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The nodes that run or route next."""
+        sends = (send.node for send in (*self.sends, *self.deferred_sends))
+        return (*self.ready, *self.deferred, *self.unrouted, *sends)
+
+    def noted(self, notes: Iterable[TaskNote]) -> "Frontier":
+        """Return the frontier with `notes`, each in place of an older one of its task."""
+        newest = {(note.node, note.item): note for note in (*self.notes, *notes)}
+        return msgspec.structs.replace(self, notes=tuple(newest.values()))

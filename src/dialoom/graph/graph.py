@@ -9,6 +9,7 @@ from dialoom.graph.draw import to_mermaid
 from dialoom.graph.options import DEFAULT_OPTIONS, RunOptions
 from dialoom.graph.position import Start
 from dialoom.graph.result import RunResult
+from dialoom.graph.resume import ResumeCommand
 from dialoom.graph.run import Run
 from dialoom.graph.setup import Setup
 
@@ -54,28 +55,31 @@ class Graph:
     async def resume(
         self,
         where: str | Checkpoint,
+        command: ResumeCommand | None = None,
         *,
         inputs: Mapping[str, Any] | None = None,
         options: RunOptions = DEFAULT_OPTIONS,
     ) -> RunResult:
         """Go on where a thread, given by its id, stands, or where one of its checkpoints stood.
 
-        `inputs` are committed first; a thread that had finished then enters at START. Raises UsageError when
-        there is no such thread and GraphChangedError when it waits for a node this graph does not have.
+        `command` answers what paused nodes asked. `inputs` are committed first; a thread that had finished
+        then enters at START. Raises UsageError when there is no such thread or question and GraphChangedError
+        when it waits for a node this graph does not have.
         """
         from dialoom.graph.async_lane import carry_on_loop
 
-        return await carry_on_loop(Run(self._setup, Start(inputs, where), options))
+        return await carry_on_loop(Run(self._setup, Start(inputs, where, command), options))
 
     def resume_sync(
         self,
         where: str | Checkpoint,
+        command: ResumeCommand | None = None,
         *,
         inputs: Mapping[str, Any] | None = None,
         options: RunOptions = DEFAULT_OPTIONS,
     ) -> RunResult:
         """`resume`, for code without an event loop."""
-        return self._carry(Run(self._setup, Start(inputs, where), options))
+        return self._carry(Run(self._setup, Start(inputs, where, command), options))
 
     def stream(
         self,
@@ -100,24 +104,26 @@ class Graph:
     def resume_stream(
         self,
         where: str | Checkpoint,
+        command: ResumeCommand | None = None,
         *,
         inputs: Mapping[str, Any] | None = None,
         options: RunOptions = DEFAULT_OPTIONS,
         buffer: int = DEFAULT_BUFFER,
     ) -> "RunStream":
         """`resume`, as an async iterator over the events of the run."""
-        return self._stream(Start(inputs, where), options, buffer)
+        return self._stream(Start(inputs, where, command), options, buffer)
 
     def resume_stream_sync(
         self,
         where: str | Checkpoint,
+        command: ResumeCommand | None = None,
         *,
         inputs: Mapping[str, Any] | None = None,
         options: RunOptions = DEFAULT_OPTIONS,
         buffer: int = DEFAULT_BUFFER,
     ) -> "SyncRunStream":
         """`resume_stream`, as a plain iterator."""
-        return self._stream_sync(Start(inputs, where), options, buffer)
+        return self._stream_sync(Start(inputs, where, command), options, buffer)
 
     def history(self, thread_id: str) -> Iterator[Checkpoint]:
         """Return the checkpoints of a thread, newest first; any of them can be resumed.

@@ -3,17 +3,28 @@
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, Protocol, TypeVar, cast
 
+import msgspec
+
 from dialoom.base.cancel import Cancelled
-from dialoom.graph.commit import Outcome
+from dialoom.graph.commit import PAUSED, Outcome, Paused
 from dialoom.graph.context import NodeContext
+from dialoom.graph.errors import Interrupted
 from dialoom.graph.events import NodeStatus
 from dialoom.graph.publish import Publisher
 from dialoom.graph.result import NodeError, NodeResult
+from dialoom.graph.retry import NodeFailedError
 from dialoom.graph.table import NodeOutput, NodeSpec
 from dialoom.graph.trouble import error_of
 
 T = TypeVar("T")
 Task = tuple[NodeSpec, NodeContext]
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """A failed attempt that may be followed by another: what to tell, and what a policy asks about."""
+
+    error: NodeError
+    cause: Exception
 
 
 class Lane(Protocol):
@@ -40,7 +51,7 @@ async def attempt(spec: NodeSpec, context: NodeContext, publisher: Publisher | N
     """Run a node once and make a value of whatever comes of it. Waits only where the node does."""
     outcome: Outcome = None
     if publisher is not None:
-        publisher.node_begin(context.step, spec.name)
+        publisher.node_begin(context.step, spec.name, context.item)
     try:
         output = spec.fn(context)
         if spec.is_async:
@@ -48,12 +59,40 @@ async def attempt(spec: NodeSpec, context: NodeContext, publisher: Publisher | N
         outcome = _read(spec.name, output)
     except Cancelled:
         outcome = None
+    except Interrupted:
+        outcome = PAUSED
     except Exception as error:  # noqa: BLE001 - seam: nodes are foreign code
         outcome = error_of(spec.name, error)
     finally:
         if publisher is not None:
-            publisher.node_end(context.step, spec.name, _status(outcome))
+            publisher.node_end(context.step, spec.name, status_of(outcome), context.item)
     return outcome
+
+
+async def try_guarded(spec: NodeSpec, context: NodeContext) -> Outcome | Failure:
+    """Run a node once, for a caller who may try it again and who does the telling."""
+    try:
+        output = spec.fn(context)
+        if spec.is_async:
+            output = await cast("Awaitable[NodeOutput]", output)
+        outcome = _read(spec.name, output)
+    except Cancelled:
+        return None
+    except Interrupted:
+        return PAUSED
+    except Exception as error:  # noqa: BLE001 - seam: nodes are foreign code
+        return Failure(error_of(spec.name, error), error)
+    if isinstance(outcome, NodeError):
+        return Failure(outcome, NodeFailedError(outcome.message))
+    return outcome
+
+
+def status_of(outcome: Outcome) -> NodeStatus:
+    if outcome is None:
+        return "cancelled"
+    if isinstance(outcome, Paused):
+        return "paused"
+    return "ok" if isinstance(outcome, NodeResult) else "error"
 
 
 def _read(node: str, output: object) -> NodeResult | NodeError:
@@ -80,7 +119,13 @@ def _read(node: str, output: object) -> NodeResult | NodeError:
 _NOTHING = NodeResult()
 
 
-def _status(outcome: Outcome) -> NodeStatus:
-    if outcome is None:
-        return "cancelled"
-    return "ok" if isinstance(outcome, NodeResult) else "error"
+def lines_of(tasks: Sequence[Task], waiting: Sequence[int], limit: int) -> list[tuple[int, Sequence[int]]]:
+    """Return how many of which of the `waiting` may run at once: each map has a limit of its own."""
+    if all(tasks[at][0].each is None for at in waiting):
+        return [(limit, waiting)]
+    lines: dict[str, tuple[int, list[int]]] = {}
+    for at in waiting:
+        spec = tasks[at][0]
+        name, most = ("", limit) if spec.each is None else (spec.name, min(limit, spec.each.limit))
+        lines.setdefault(name, (most, []))[1].append(at)
+    return list(lines.values())

@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from math import inf
 
 import msgspec
 
 from dialoom.base.text import one_line
 from dialoom.graph.channels import Channel, initial_operation
-from dialoom.graph.compile import is_async
-from dialoom.graph.draft import Draft
+from dialoom.graph.compile import is_async, onward_of, reached_from
+from dialoom.graph.draft import Draft, NodeDraft
 from dialoom.graph.errors import GraphProblem
 from dialoom.graph.migrate import migration_problems
 from dialoom.graph.names import END, START
@@ -81,9 +82,27 @@ def _default_trouble(channel: Channel) -> str | None:
 def _node_problems(draft: Draft) -> Iterator[GraphProblem]:
     if not draft.nodes:
         yield GraphProblem("no-nodes", f"graph {draft.name!r}", "nothing would run; call add_node")
+    names = {node.name for node in draft.nodes}
     for node in draft.nodes:
+        where = f"node {node.name!r}"
         if not callable(node.fn):
-            yield GraphProblem("bad-node", f"node {node.name!r}", "its function cannot be called")
+            yield GraphProblem("bad-node", where, "its function cannot be called")
+        elif (reason := _timeout_trouble(node)) is not None:
+            yield GraphProblem("bad-timeout", where, reason)
+        if node.on_error is not None and node.on_error not in names - {node.name}:
+            yield GraphProblem("unknown-node", where, f"on_error={node.on_error!r} is no other node")
+
+
+def _timeout_trouble(node: NodeDraft) -> str | None:
+    if node.timeout is None:
+        return None
+    if not 0 < node.timeout < inf:
+        return f"its timeout is {node.timeout}; give seconds, more than 0, or leave it out"
+    if node.blocking is False and not is_async(node.fn):
+        return (
+            "it has a timeout, so it waits, and blocking=False says that it never does; leave one of them out"
+        )
+    return None
 
 
 def _edge_problems(draft: Draft) -> Iterator[GraphProblem]:
@@ -139,19 +158,5 @@ def _shape_problems(draft: Draft) -> Iterator[GraphProblem]:
 
 
 def _reached(draft: Draft) -> set[str]:
-    everything = [node.name for node in draft.nodes]
-    onward: dict[str, list[str]] = {}
-    for source, target in draft.edges:
-        onward.setdefault(source, []).append(target)
-    for route in draft.routes:
-        # a route without targets may answer with any node
-        targets = everything if route.targets is None else route.targets.values()
-        onward.setdefault(route.source, []).extend(targets)
-        onward[route.source] += [] if route.default is None else [route.default]
-    reached = {START, *(node.name for node in draft.nodes if node.dynamic)}
-    open_ends = list(reached)
-    while open_ends:
-        fresh = set(onward.get(open_ends.pop(), ())) - reached
-        reached |= fresh
-        open_ends += fresh
-    return reached
+    dynamic = {node.name for node in draft.nodes if node.dynamic}
+    return reached_from(onward_of(draft), {START, *dynamic})

@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 
-from dialoom.graph.frontier import Frontier
+import msgspec
+
+from dialoom.graph.frontier import Frontier, JoinCount, Send
+from dialoom.graph.joins import arrive
 from dialoom.graph.names import END, START
-from dialoom.graph.result import NodeError
+from dialoom.graph.result import NodeError, NodeResult
 from dialoom.graph.state import State
 from dialoom.graph.table import Route, Table
 from dialoom.graph.trouble import error_of, refused
@@ -14,61 +17,145 @@ class RouteRefused(Exception):  # noqa: N818 - says what happened; it never leav
     """A conditional edge answered with something that is not a way out of its node."""
 
 
-def follow(
-    table: Table, state: State, left: Sequence[tuple[str, tuple[str, ...] | None]]
-) -> tuple[tuple[str, ...], tuple[str, ...], list[NodeError]]:
-    """Return the nodes reached from those `left`, those of them whose conditional edge is no help, and why.
+class Onward(msgspec.Struct, frozen=True):
+    """Where finished nodes lead: to nodes, to tasks of their own, and to joins, of which `joins` still wait.
 
-    Each comes with its goto, which, if there is one, replaces its edges.
+    `unrouted` are those whose conditional edge was no help.
     """
+
+    reached: tuple[str, ...]
+    sends: tuple[Send, ...]
+    unrouted: tuple[str, ...]
+    joins: tuple[JoinCount, ...]
+    errors: tuple[NodeError, ...]
+
+
+def tasks_of(table: Table, frontier: Frontier) -> Sequence[Send]:
+    """Return the tasks of a superstep in the order in which they commit: by node, then by item."""
+    names = [Send(name) for name in frontier.ready]
+    if not frontier.sends:
+        return names
+    nodes = table.nodes
+    return sorted([*names, *frontier.sends], key=lambda task: (nodes[task.node].order, task.item or 0))
+
+
+def routed(table: Table, state: State, name: str) -> tuple[list[str], list[Send], NodeError | None]:
+    """Return where the edges of `name` lead, or why a conditional one of them is no help."""
     reached: list[str] = []
+    sends: list[Send] = []
+    exits = table.exits[name]
+    try:
+        for route in exits.routes:
+            answer = route.decide(state)
+            for label in (answer,) if isinstance(answer, (str, Send)) else answer:
+                if isinstance(label, Send):
+                    sends.append(_sent(table, label))
+                else:
+                    reached.append(_labelled(route, label))
+    except Exception as error:  # noqa: BLE001 - seam: routes are foreign code
+        return [], [], _route_error(name, error)
+    reached += exits.static
+    return reached, sends, None
+
+
+def follow(
+    table: Table, state: State, frontier: Frontier, left: Sequence[tuple[str, NodeResult]], held: set[str]
+) -> Onward:
+    """Return where the nodes `left`, with what they gave back, lead, beside those `held` back.
+
+    What `frontier` has deferred comes on top. A goto replaces the edges of its node, sends add to them.
+    """
+    reached = list(frontier.deferred)
+    sends = list(frontier.deferred_sends)
     unrouted: list[str] = []
+    arrivals: list[str] = []
     errors: list[NodeError] = []
-    for name, goto in left:
-        if goto is not None:
-            reached += goto
-            continue
-        exits = table.exits[name]
-        try:
-            reached += _routed(exits.routes, state)
-        except Exception as error:  # noqa: BLE001 - seam: routes are foreign code
-            unrouted.append(name)
-            errors.append(_route_error(name, error))
+    for name, result in left:
+        if result.goto is not None:
+            reached += result.goto
         else:
-            reached += exits.static
-    return table.in_order(reached), tuple(unrouted), errors
+            targets, more, error = routed(table, state, name)
+            reached += targets
+            sends += more
+            if error is None:
+                arrivals.append(name)
+            else:
+                unrouted.append(name)
+                errors.append(error)
+        sends += result.sends
+    joins = frontier.joins
+    if table.joins:
+        active = {*reached, *held, *unrouted, *(send.node for send in sends)}
+        joins, targets, stalled = arrive(table.joins, joins, arrivals, active)
+        reached += targets
+        errors += stalled
+    return Onward(table.in_order(reached), numbered(sends), tuple(unrouted), joins, tuple(errors))
 
 
-def settle(table: Table, state: State, frontier: Frontier) -> tuple[Frontier, list[NodeError]]:
+def settle(table: Table, state: State, frontier: Frontier) -> tuple[Frontier, tuple[NodeError, ...]]:
     """Return `frontier` with its unrouted asked again and, when nothing else is due, its deferred ready."""
-    reached, unrouted, errors = follow(table, state, [(name, None) for name in frontier.unrouted])
-    deferred = table.in_order((*frontier.deferred, *reached))
-    if frontier.ready or unrouted:
-        return Frontier(frontier.ready, deferred, unrouted), errors
-    return Frontier(deferred), errors
+    held = {*frontier.ready, *(send.node for send in frontier.sends)}
+    on = follow(table, state, frontier, [(name, NodeResult()) for name in frontier.unrouted], held)
+    if held or on.unrouted:
+        waits = Frontier(
+            frontier.ready,
+            on.reached,
+            on.unrouted,
+            sends=frontier.sends,
+            deferred_sends=on.sends,
+            joins=on.joins,
+            notes=frontier.notes,
+        )
+        return waits, on.errors
+    return Frontier(on.reached, sends=on.sends, joins=on.joins), on.errors
 
 
-def goto_trouble(table: Table, node: str, goto: Sequence[str]) -> NodeError | None:
-    """Return what is wrong with the goto of `node`, None when every target exists."""
-    for target in goto:
+def way_trouble(table: Table, node: str, result: NodeResult) -> NodeError | None:
+    """Return what is wrong with the goto and the sends of `node`, None when every target exists."""
+    for target in result.goto or ():
         if target != END and target not in table.nodes:
             known = ", ".join([*table.nodes, END])
             return refused(node, f"goto {target!r}: there is no such node; the graph has: {known}")
+    for send in result.sends:
+        if (reason := _send_trouble(table, send)) is not None:
+            return refused(node, reason)
     return None
 
 
-def _routed(routes: Sequence[Route], state: State) -> list[str]:
-    targets: list[str] = []
-    for route in routes:
-        answer = route.decide(state)
-        for label in (answer,) if isinstance(answer, str) else answer:
-            target = route.ways.get(label, route.default)
-            if target is None:
-                raise RouteRefused(
-                    f"the conditional edge answered {label!r}; it may answer: {', '.join(route.ways)}"
-                )
-            targets.append(target)
-    return targets
+def numbered(sends: Sequence[Send]) -> tuple[Send, ...]:
+    """Return `sends` with an item number for each that has none: the next of its node."""
+    if not sends:
+        return ()
+    following: dict[str, int] = {}
+    result: list[Send] = []
+    for send in sends:
+        item = following.get(send.node, 0) if send.item is None else send.item
+        following[send.node] = item + 1
+        result.append(Send(send.node, send.input, item))
+    return tuple(result)
+
+
+def _labelled(route: Route, label: str) -> str:
+    target = route.ways.get(label, route.default)
+    if target is None:
+        ways = ", ".join(route.ways)
+        raise RouteRefused(f"the conditional edge answered {label!r}; it may answer: {ways}")
+    return target
+
+
+def _sent(table: Table, send: Send) -> Send:
+    if (reason := _send_trouble(table, send)) is not None:
+        raise RouteRefused(f"the conditional edge answered with a {reason}")
+    return Send(send.node, send.input)
+
+
+def _send_trouble(table: Table, send: Send) -> str | None:
+    spec = table.nodes.get(send.node)
+    if spec is None:
+        return f"send to {send.node!r}: there is no such node; the graph has: {', '.join(table.nodes)}"
+    if spec.each is not None:
+        return f"send to {send.node!r}: a map takes its items from a channel; send to a node"
+    return None
 
 
 def _route_error(name: str, error: Exception) -> NodeError:

@@ -8,13 +8,14 @@ import msgspec
 from dialoom.base.errors import UsageError
 from dialoom.graph.checkpoint import Checkpoint
 from dialoom.graph.errors import GraphChangedError
+from dialoom.graph.frontier import Frontier
 from dialoom.graph.frozen import FrozenList
 from dialoom.graph.lane import Lane
 from dialoom.graph.log import AppendLog
 from dialoom.graph.migrate import Moved, migrated
 from dialoom.graph.names import START
 from dialoom.graph.ops import Op
-from dialoom.graph.plan import Frontier
+from dialoom.graph.resume import ResumeCommand, answered
 from dialoom.graph.setup import Setup
 from dialoom.graph.state import EMPTY, State, settled_value
 from dialoom.graph.table import Table
@@ -23,10 +24,19 @@ AT_ENTRY = Frontier(unrouted=(START,))
 
 
 class Start(msgspec.Struct, frozen=True):
-    """What a run is asked to do: bring `inputs` in, at the entry or `where` a thread or checkpoint stands."""
+    """What a run is asked to do: bring `inputs` in, at the entry or `where` a thread or checkpoint stands.
+
+    `command` answers what is asked there.
+    """
 
     inputs: Mapping[str, Any] | None
     where: str | Checkpoint | None = None
+    command: ResumeCommand | None = None
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it only asks to go on."""
+        return self.where is not None and self.inputs is None and self.command is None
 
 
 class Position(msgspec.Struct, frozen=True):
@@ -64,7 +74,9 @@ async def find(setup: Setup, lane: Lane, start: Start, thread_id: str | None) ->
     moved = _brought_up(table, checkpoint)
     frontier = moved.frontier
     _check_nodes(setup, frontier, made_by=checkpoint.fingerprint)
-    if start.inputs is not None and frontier == Frontier():
+    if start.command is not None:
+        frontier = answered(frontier, start.command)
+    if start.inputs is not None and frontier.is_over:
         frontier = AT_ENTRY
     version = checkpoint.version if head is None else head.version
     return Position(_adopted(table, moved.state), frontier, version, checkpoint.id, moved.ops)
@@ -105,7 +117,7 @@ def _brought_up(table: Table, checkpoint: Checkpoint) -> Moved:
 
 
 def _check_nodes(setup: Setup, frontier: Frontier, *, made_by: str) -> None:
-    for name in (*frontier.ready, *frontier.deferred, *frontier.unrouted):
+    for name in frontier.nodes:
         if name != START and name not in setup.table.nodes:
             raise GraphChangedError(name, made_by=made_by, resumed_by=setup.fingerprint)
 

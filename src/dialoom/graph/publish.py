@@ -10,13 +10,16 @@ from dialoom.graph.events import (
     Chunk,
     ErrorEvent,
     GraphEvent,
+    InterruptEvent,
     NodeBegin,
     NodeEnd,
     NodeStatus,
+    Retry,
     RunBegin,
     RunFinished,
     StepCommitted,
 )
+from dialoom.graph.frontier import Interrupt
 from dialoom.graph.result import NodeError, RunResult
 
 if TYPE_CHECKING:
@@ -46,19 +49,19 @@ class Publisher:
         self._clock = clock
         self._lock = RLock()  # reentrant: an observer that emits must not lock itself out
         self._seq = 0
-        self._begun: dict[str, float] = {}
+        self._begun: dict[tuple[str, int | None], float] = {}
         self._over = False
 
     def run_begin(self, graph: str) -> None:
         with self._lock:
             self._send(RunBegin(**self._origin, seq=self._next(), graph=graph))
 
-    def node_begin(self, step: int, node: str) -> None:
+    def node_begin(self, step: int, node: str, item: int | None = None) -> None:
         with self._lock:
             if self._over:
                 return
-            self._begun[node] = self._clock.monotonic()
-            self._send(NodeBegin(**self._origin, seq=self._next(), step=step, node=node))
+            self._begun[node, item] = self._clock.monotonic()
+            self._send(NodeBegin(**self._origin, seq=self._next(), step=step, node=node, item=item))
 
     def chunk(self, step: int, node: str, value: object) -> None:
         """Tell a value: the one event that comes by the thousand, so it is spelled out at half the cost."""
@@ -81,24 +84,50 @@ class Publisher:
         finally:
             self._lock.release()
 
-    def node_end(self, step: int, node: str, status: NodeStatus) -> None:
+    def node_end(self, step: int, node: str, status: NodeStatus, item: int | None = None) -> None:
         """Tell how a node ended; only the first time, so a late word of an abandoned node is not heard."""
         with self._lock:
-            begun = self._begun.pop(node, None)
+            begun = self._begun.pop((node, item), None)
             if begun is None:
                 return
-            elapsed = self._clock.monotonic() - begun
             self._send(
                 NodeEnd(
-                    **self._origin, seq=self._next(), step=step, node=node, status=status, elapsed=elapsed
+                    **self._origin,
+                    seq=self._next(),
+                    step=step,
+                    node=node,
+                    status=status,
+                    elapsed=self._clock.monotonic() - begun,
+                    item=item,
                 )
             )
 
     def close_nodes(self, step: int) -> None:
         """End the nodes that were left behind when their superstep was stopped."""
         with self._lock:
-            for node in list(self._begun):
-                self.node_end(step, node, "cancelled")
+            for node, item in list(self._begun):
+                self.node_end(step, node, "cancelled", item)
+
+    def retry(self, step: int, error: NodeError, *, delay: float) -> None:
+        with self._lock:
+            if self._over:
+                return
+            self._send(
+                Retry(
+                    **self._origin,
+                    seq=self._next(),
+                    step=step,
+                    node=error.node,
+                    attempt=error.attempts,
+                    delay=delay,
+                    message=error.message,
+                )
+            )
+
+    def interrupted(self, step: int, interrupts: Sequence[Interrupt]) -> None:
+        with self._lock:
+            for each in interrupts:
+                self._send(InterruptEvent(**self._origin, seq=self._next(), step=step, interrupt=each))
 
     def step_committed(
         self, step: int, nodes: tuple[str, ...], channels: tuple[str, ...], checkpoint_id: str | None

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 import msgspec
 
 from dialoom.base.errors import DialoomError
+from dialoom.graph.frontier import Interrupt, Send
 from dialoom.graph.state import State
 
 StopReason = Literal[
@@ -21,6 +22,7 @@ class NodeResult(msgspec.Struct, frozen=True, kw_only=True):
     goto: tuple[str, ...] | None = None
     halt: bool = False
     error: str | None = None
+    sends: tuple[Send, ...] = ()
 
     @classmethod
     def ok(
@@ -28,13 +30,18 @@ class NodeResult(msgspec.Struct, frozen=True, kw_only=True):
         writes: Mapping[str, Any] | None = None,
         *,
         goto: str | Sequence[str] | None = None,
+        sends: Sequence[Send] = (),
         halt: bool = False,
     ) -> "NodeResult":
-        """Commit `writes`, then follow the node's edges, or `goto` instead; `halt` ends the run there."""
+        """Commit `writes`, then follow the node's edges, or `goto` instead; `halt` ends the run there.
+
+        Each of `sends` is a task that runs beside what follows; with `goto=()` nothing else does.
+        """
         names = (goto,) if isinstance(goto, str) else goto
         return cls(
             writes=NO_WRITES if writes is None else writes,
             goto=None if names is None else tuple(names),
+            sends=tuple(sends),
             halt=halt,
         )
 
@@ -59,7 +66,8 @@ class NodeError(msgspec.Struct, frozen=True, kw_only=True):
 class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     """How a run ended and what it left. `steps` counts the supersteps it committed.
 
-    `checkpoint_id` is the newest checkpoint, None without a store.
+    `checkpoint_id` is the newest checkpoint, None without a store. `interrupts` wait for an answer. `orphans`
+    counts the plain nodes that outlived their own timeout; what they return later is dropped.
     """
 
     state: State
@@ -69,7 +77,8 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     thread_id: str
     checkpoint_id: str | None = None
     errors: tuple[NodeError, ...] = ()
-    interrupts: tuple[object, ...] = ()
+    interrupts: tuple[Interrupt, ...] = ()
+    orphans: int = 0
 
     def raise_for_error(self) -> "RunResult":
         """Return self, or raise RunFailedError when the run ended with error or conflict."""

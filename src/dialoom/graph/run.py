@@ -1,16 +1,22 @@
 """One run: supersteps until there is a reason to stop. The engine's only loop, for sync and async alike."""
 
+from collections.abc import Sequence
+from threading import RLock
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from dialoom.base.cancel import Cancelled
 from dialoom.base.errors import ConflictError, UsageError
 from dialoom.base.ids import new_id
+from dialoom.graph.batch import Key, batch_of, gather, is_waiting
 from dialoom.graph.checkpoint import Checkpoint, CheckpointStore
 from dialoom.graph.commit import Step, accept_input, conclude
 from dialoom.graph.context import NodeContext
 from dialoom.graph.errors import GraphChangedError
+from dialoom.graph.frontier import TaskNote
 from dialoom.graph.lane import Lane
+from dialoom.graph.memo import Memo
 from dialoom.graph.options import RunOptions
 from dialoom.graph.position import Position, Start, find, thread_of
 from dialoom.graph.publish import Origin, Publisher
@@ -18,7 +24,7 @@ from dialoom.graph.result import NodeError, RunResult, StopReason
 from dialoom.graph.setup import Setup
 from dialoom.graph.state import settled
 from dialoom.graph.stop import StopSignal
-from dialoom.graph.trouble import error_of
+from dialoom.graph.trouble import error_of, refused
 
 if TYPE_CHECKING:
     from dialoom.graph.mailbox import Mailbox
@@ -35,6 +41,7 @@ class Run:
         self.thread_id = self.run_id if thread_id is None else thread_id
         self.options = options
         self.clock = setup.clock
+        self.chance = setup.chance
         self.stop = StopSignal(options.control, options.timeout, setup.clock)
         self.publisher: Publisher | None = None
         if mailbox is not None or setup.observers:
@@ -46,6 +53,11 @@ class Run:
         self._position = Position()
         self._steps = 0
         self._errors: tuple[NodeError, ...] = ()
+        self._orphans = 0
+        self._memos: dict[Key, Memo] = {}
+        self._kept = 0
+        self._over = False
+        self._lock = RLock()
 
     async def execute(self, lane: Lane) -> RunResult:
         """Run to the end, whatever it is. Raises UsageError and GraphChangedError before anything happened.
@@ -94,6 +106,22 @@ class Run:
                 await publisher.mailbox.room()
             publisher.chunk(step, node, value)
 
+    def orphaned(self) -> None:
+        with self._lock:
+            self._orphans += 1
+
+    def memo(self, context: NodeContext) -> Memo:
+        """Return what the task of `context` remembers. Raises Cancelled when its superstep is over."""
+        key = (context.node, context.item)
+        with self._lock:
+            if self._over or context.step != self._steps + 1:
+                raise Cancelled
+            if key not in self._memos:
+                notes = {(note.node, note.item): note for note in self._position.frontier.notes}
+                note = notes.get(key) or TaskNote(node=context.node, item=context.item)
+                self._memos[key] = Memo(note, ns=(), keep=self._keep)
+            return self._memos[key]
+
     async def _find(self, lane: Lane) -> NodeError | None:
         """Take the starting position; returns what kept the store from giving it."""
         try:
@@ -115,7 +143,7 @@ class Run:
         if not step.finished:
             return failure
         store = self._setup.store
-        silent = start.where is not None and start.inputs is None and not step.ops
+        silent = start.is_silent and not step.ops
         if store is not None and not silent:
             failed = await self._save(lane, store, step, 0)
             if failed is not None:
@@ -127,29 +155,75 @@ class Run:
         table, store, publisher = self._setup.table, self._setup.store, self.publisher
         while (reason := self._why_stop()) is None:
             position, number = self._position, self._steps + 1
-            tasks = [
-                (table.nodes[name], NodeContext(self, name, position.state, number))
-                for name in position.frontier.ready
-            ]
-            outcomes = await lane.run_nodes(tasks)
-            step = conclude(table, position.state, position.frontier, outcomes)
+            frontier = position.frontier
+            if frontier.sends or frontier.notes or table.has_maps:
+                step = await self._in_batch(lane, number)
+            else:
+                tasks = [
+                    (table.nodes[name], NodeContext(self, name, position.state, number))
+                    for name in frontier.ready
+                ]
+                outcomes = await lane.run_nodes(tasks)
+                notes = self._close_memos() if self._memos else ()
+                step = conclude(table, position.state, self._position.frontier, outcomes, notes)
             if publisher is not None:
                 publisher.close_nodes(number)
             if step.errors or step.halt:
                 reason = self._fail(number, step.errors) if step.errors else "halted"
-            if step.finished:
+            if step.finished or (step.frontier.notes and step.frontier != frontier):
                 if store is not None and (failed := await self._save(lane, store, step, number)) is not None:
                     return failed
                 self._advance(step, number)
+            elif reason is None and self.stop.reason() is None:
+                reason = self._fail(number, (_nothing_came_of(step.frontier.nodes),))
             if publisher is not None:
                 await lane.drain(publisher)
             if reason is not None:
                 return reason
         return reason
 
+    async def _in_batch(self, lane: Lane, number: int) -> Step:
+        """Carry out a superstep in which not every task is simply a node."""
+        table, position = self._setup.table, self._position
+        batch = batch_of(table, position.state, position.frontier)
+        tasks = [
+            (
+                table.nodes[unit.node],
+                NodeContext(self, unit.node, position.state, number, unit.input, unit.item),
+            )
+            for unit in batch.units
+        ]
+        outcomes = await lane.run_nodes(tasks)
+        whole, notes = gather(table, batch, outcomes, self._close_memos())
+        return conclude(table, position.state, self._position.frontier, whole, notes)
+
+    def _close_memos(self) -> list[TaskNote]:
+        """Return what the tasks of this superstep have noted; they can note no more."""
+        with self._lock:
+            for memo in self._memos.values():
+                memo.close()
+            notes = [memo.note() for memo in self._memos.values()]
+            self._memos = {}
+        return notes
+
+    def _keep(self) -> None:
+        """Make durable what the running tasks have noted so far. Raises what the store raises."""
+        with self._lock:
+            store, position = self._setup.store, self._position
+            if store is None or self._over or not self._memos:
+                return
+            self._kept += 1
+            frontier = position.frontier.noted(memo.note() for memo in self._memos.values())
+            checkpoint = self._checkpoint(Step(position.state, frontier), self._steps, f".{self._kept}")
+            store.save(checkpoint)
+            self._position = Position(position.state, frontier, checkpoint.version, checkpoint.id)
+
     def _why_stop(self) -> StopReason | None:
-        if not self._position.frontier.ready:
+        frontier = self._position.frontier
+        if not frontier.ready and not frontier.sends:
             return "finished"
+        if frontier.notes and is_waiting(self._setup.table, self._position.state, frontier):
+            return "interrupted"
         return self.stop.reason() or ("max_steps" if self._steps >= self.options.max_steps else None)
 
     async def _save(self, lane: Lane, store: CheckpointStore, step: Step, number: int) -> StopReason | None:
@@ -166,16 +240,20 @@ class Run:
 
     def _advance(self, step: Step, number: int) -> None:
         """Make `step`, which is durable where there is a store, what this run stands on, and tell it."""
+        before = self._position.frontier
         self._position = self._position.moved(step.state, step.frontier)
         self._steps = number
         if self.publisher is not None and number:
+            if step.frontier.notes:
+                fresh = [each for each in step.frontier.interrupts if each not in before.interrupts]
+                self.publisher.interrupted(number, fresh)
             changed = tuple(dict.fromkeys(op.channel for op in step.ops))
             self.publisher.step_committed(number, step.finished, changed, self._position.checkpoint_id)
 
-    def _checkpoint(self, step: Step, number: int) -> Checkpoint:
+    def _checkpoint(self, step: Step, number: int, part: str = "") -> Checkpoint:
         position = self._position
         return Checkpoint(
-            id=f"{self.run_id}:{number}",
+            id=f"{self.run_id}:{number}{part}",
             thread_id=self.thread_id,
             version=position.version + 1,
             parent_id=position.checkpoint_id,
@@ -186,6 +264,7 @@ class Run:
             frontier=step.frontier,
             ops=step.ops,
             state=step.state,
+            interrupts=step.frontier.interrupts if step.frontier.notes else (),
             state_version=self._setup.state_version,
         )
 
@@ -197,6 +276,8 @@ class Run:
         return self.stop.reason() or "error"
 
     def _finish(self, reason: StopReason) -> RunResult:
+        with self._lock:
+            self._over = True
         result = RunResult(
             state=settled(self._position.state),
             stop_reason=reason,
@@ -205,11 +286,19 @@ class Run:
             thread_id=self.thread_id,
             checkpoint_id=self._position.checkpoint_id,
             errors=self._errors,
+            interrupts=self._position.frontier.interrupts,
+            orphans=self._orphans,
         )
         if self.publisher is not None:
             self.publisher.run_finished(result)
         self.stop.scope.close()
         return result
+
+
+def _nothing_came_of(nodes: Sequence[str]) -> NodeError:
+    # without this a run would try the same nodes for ever
+    reason = "it raised Cancelled or Interrupted by hand; fail with an error, or call ctx.interrupt(payload)"
+    return refused(nodes[0], reason)
 
 
 async def _let_the_stop_in() -> None:

@@ -7,6 +7,7 @@ from dialoom.base.clock import Clock
 from dialoom.base.events import Observer
 from dialoom.graph.checkpoint import CheckpointStore
 from dialoom.graph.fingerprint import fingerprint_of
+from dialoom.graph.guard import Chance
 from dialoom.graph.migrate import version_of
 from dialoom.graph.table import Table
 
@@ -15,12 +16,19 @@ class Setup:
     """A table, where its checkpoints go, who listens, and what time it is."""
 
     def __init__(
-        self, table: Table, store: CheckpointStore | None, observers: Sequence[Observer], *, clock: Clock
+        self,
+        table: Table,
+        store: CheckpointStore | None,
+        observers: Sequence[Observer],
+        *,
+        clock: Clock,
+        chance: Chance | None = None,
     ) -> None:
         self.table = table
         self.store = store
         self.observers = tuple(observers)
         self.clock = clock
+        self.chance = chance
 
     @cached_property
     def state_version(self) -> int:

@@ -1,19 +1,22 @@
 """A run on the thread that asked for it, without an event loop."""
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from itertools import count
 from threading import Event as Flag
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from dialoom.graph.commit import Outcome
+from dialoom.graph.context import NodeContext
 from dialoom.graph.drive import drive
-from dialoom.graph.lane import Task, attempt
+from dialoom.graph.guard import Chance, persevere, timed_out
+from dialoom.graph.lane import Failure, Task, attempt, lines_of, try_guarded
 from dialoom.graph.publish import Publisher
 from dialoom.graph.result import RunResult
 from dialoom.graph.run import Run
 from dialoom.graph.stop import StopSignal
+from dialoom.graph.table import NodeSpec
 from dialoom.graph.threads import node_pool
 
 T = TypeVar("T")
@@ -25,20 +28,27 @@ class SyncLane:
     Nothing here suspends, so `drive` can run the whole engine.
     """
 
-    def __init__(self, stop: StopSignal, publisher: Publisher | None, limit: int) -> None:
+    def __init__(
+        self, stop: StopSignal, publisher: Publisher | None, limit: int, *, chance: Chance | None
+    ) -> None:
         self._stop = stop
         self._publisher = publisher
         self._limit = limit
+        self._chance = chance
 
     async def run_nodes(self, tasks: Sequence[Task]) -> Sequence[Outcome]:
         if len(tasks) == 1:
-            return [await attempt(*tasks[0], self._publisher)]
+            return [await self._one(tasks[0])]
         outcomes: list[Outcome] = [None] * len(tasks)
-        blocking = deque(at for at, (spec, _) in enumerate(tasks) if spec.blocking)
-        workers = self._start(tasks, blocking, outcomes)
-        for at, (spec, context) in enumerate(tasks):
-            if not spec.blocking and self._stop.reason() is None:
-                outcomes[at] = await attempt(spec, context, self._publisher)
+        blocking = [at for at, (spec, _) in enumerate(tasks) if spec.blocking]
+        workers = [
+            worker
+            for limit, turns in lines_of(tasks, blocking, self._limit)
+            for worker in self._start(tasks, deque(turns), outcomes, limit=limit)
+        ]
+        for at, task in enumerate(tasks):
+            if not task[0].blocking and self._stop.reason() is None:
+                outcomes[at] = await self._one(task)
         if workers:
             self._join(workers)
         # a copy: a worker left behind may still write into its own
@@ -50,8 +60,40 @@ class SyncLane:
     async def drain(self, publisher: Publisher) -> None:
         """Return at once: a run without an event loop has observers, which keep up, and no reader."""
 
+    async def try_once(self, spec: NodeSpec, context: NodeContext) -> Outcome | Failure:
+        if spec.timeout is None:
+            return await try_guarded(spec, context)
+        own, leash = context.leashed()
+        future = node_pool().submit(lambda: drive(try_guarded(spec, own)))
+        self._wait(future.add_done_callback, spec.timeout)
+        if future.done():
+            return future.result()
+        leash.orphaned()
+        node_pool().abandon(future)
+        return None if context.stop_requested else timed_out(spec)
+
+    async def pause(self, seconds: float) -> None:
+        self._wait(lambda _: None, seconds)
+
+    def _one(self, task: Task) -> Coroutine[Any, Any, Outcome]:
+        if task[0].guarded:
+            return persevere(task, self, self._publisher, chance=self._chance)
+        return attempt(*task, self._publisher)
+
+    def _wait(self, watch: Callable[[Callable[[object], None]], None], seconds: float) -> None:
+        """Block until `watch` calls back, a stop is requested or `seconds` are over."""
+        over = Flag()
+        watch(lambda _: over.set())
+        forget = self._stop.scope.add_callback(over.set)
+        left = self._stop.remaining()
+        try:
+            with node_pool().lending():
+                over.wait(seconds if left is None else min(seconds, left))
+        finally:
+            forget()
+
     def _start(
-        self, tasks: Sequence[Task], waiting: deque[int], outcomes: list[Outcome]
+        self, tasks: Sequence[Task], waiting: deque[int], outcomes: list[Outcome], *, limit: int
     ) -> list["Future[None]"]:
         def work() -> None:
             while self._stop.reason() is None:
@@ -59,9 +101,9 @@ class SyncLane:
                     at = waiting.popleft()
                 except IndexError:
                     return
-                outcomes[at] = drive(attempt(*tasks[at], self._publisher))
+                outcomes[at] = drive(self._one(tasks[at]))
 
-        return [node_pool().submit(work) for _ in range(min(len(waiting), self._limit))]
+        return [node_pool().submit(work) for _ in range(min(len(waiting), limit))]
 
     def _join(self, workers: Sequence["Future[None]"]) -> None:
         """Wait for `workers` or a stop, whichever is first; leave behind those that still run."""
@@ -85,4 +127,6 @@ class SyncLane:
 
 def carry_here(run: Run) -> RunResult:
     """Execute `run`, whose nodes are all plain functions, on this thread."""
-    return drive(run.execute(SyncLane(run.stop, run.publisher, run.options.max_concurrency)))
+    return drive(
+        run.execute(SyncLane(run.stop, run.publisher, run.options.max_concurrency, chance=run.chance))
+    )

@@ -1,20 +1,24 @@
 """A graph as the engine runs it: looked up, never searched, never changed."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from dialoom.graph.channels import Channel
 from dialoom.graph.context import NodeContext
+from dialoom.graph.frontier import Send
+from dialoom.graph.joins import Join
 from dialoom.graph.migrate import Migration
 from dialoom.graph.ops import Op
 from dialoom.graph.result import NodeResult
+from dialoom.graph.retry import RetryPolicy
 from dialoom.graph.state import State
 
 NodeOutput = Mapping[str, Any] | NodeResult | None
 Node = Callable[[NodeContext], NodeOutput | Awaitable[NodeOutput]]
-Router = Callable[[State], str | Sequence[str]]
+Router = Callable[[State], str | Send | Sequence[str | Send]]
+OnItemError = Literal["fail", "collect", "skip"]
 
 
 class Route(msgspec.Struct, frozen=True):
@@ -32,14 +36,31 @@ class Exits(msgspec.Struct, frozen=True):
     routes: tuple[Route, ...] = ()
 
 
+class MapSpec(msgspec.Struct, frozen=True):
+    """What a node is run over: the items of channel `over`, at most `limit` at once, results to `into`."""
+
+    over: str
+    into: str
+    limit: int
+    on_item_error: OnItemError
+
+
 class NodeSpec(msgspec.Struct, frozen=True):
-    """One node. `blocking` says that `fn` is plain code that may wait: not to be run on an event loop."""
+    """One node. `blocking` says that `fn` is plain code that may wait: not to be run on an event loop.
+
+    `timeout` is in seconds for each attempt. `guarded` says that there is a policy or a timeout to keep.
+    """
 
     name: str
     order: int
     fn: Node
     is_async: bool
     blocking: bool
+    retry: RetryPolicy | None = None
+    timeout: float | None = None
+    on_error: str | None = None
+    each: MapSpec | None = None
+    guarded: bool = False
 
 
 class Table(msgspec.Struct, frozen=True):
@@ -51,6 +72,8 @@ class Table(msgspec.Struct, frozen=True):
     nodes: Mapping[str, NodeSpec]
     exits: Mapping[str, Exits]
     has_async: bool
+    has_maps: bool = False
+    joins: Mapping[str, Join] = {}
     migrations: tuple[Migration, ...] = ()
 
     def in_order(self, names: Sequence[str]) -> tuple[str, ...]:
