@@ -7,9 +7,10 @@ import pytest
 
 from dialoom.conversation import Append, Conversation, HeaderChange, MemoryConversationStore, TextEntry
 from dialoom.testing.conversation_contract import ConversationStoreContract
+from dialoom.testing.conversation_extras_contract import AttachmentStoreContract, DraftStoreContract
 
 
-class TestMemoryConversationStore(ConversationStoreContract):
+class TestMemoryConversationStore(ConversationStoreContract, DraftStoreContract, AttachmentStoreContract):
     @pytest.fixture
     def store(self) -> MemoryConversationStore:
         return MemoryConversationStore()

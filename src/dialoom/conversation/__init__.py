@@ -1,10 +1,14 @@
 """What was said, kept as one log: entries, cards, views for people and models, and where it is stored."""
 
+from dialoom.conversation.attachments import Attachment as Attachment
+from dialoom.conversation.attachments import AttachmentNotFoundError as AttachmentNotFoundError
+from dialoom.conversation.attachments import AttachmentStore as AttachmentStore
 from dialoom.conversation.changes import Change as Change
 from dialoom.conversation.changes import EntriesRemoved as EntriesRemoved
 from dialoom.conversation.changes import EntryAppended as EntryAppended
 from dialoom.conversation.changes import HeaderChanged as HeaderChanged
 from dialoom.conversation.conversation import Conversation as Conversation
+from dialoom.conversation.drafts import DraftStore as DraftStore
 from dialoom.conversation.entries import CardEntry as CardEntry
 from dialoom.conversation.entries import Entry as Entry
 from dialoom.conversation.entries import TextEntry as TextEntry
@@ -12,6 +16,9 @@ from dialoom.conversation.entries import entry_from_dict as entry_from_dict
 from dialoom.conversation.entries import entry_from_json as entry_from_json
 from dialoom.conversation.entries import entry_to_dict as entry_to_dict
 from dialoom.conversation.entries import entry_to_json as entry_to_json
+from dialoom.conversation.exchange import ExportFormat as ExportFormat
+from dialoom.conversation.exchange import export_conversation as export_conversation
+from dialoom.conversation.exchange import import_conversation as import_conversation
 from dialoom.conversation.header import Header as Header
 from dialoom.conversation.header import HeaderChange as HeaderChange
 from dialoom.conversation.records import Append as Append

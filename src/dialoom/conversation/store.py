@@ -2,7 +2,7 @@
 
 import base64
 import binascii
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from threading import Lock
 from typing import Protocol
 
@@ -11,10 +11,18 @@ import msgspec
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
 from dialoom.base.errors import ConflictError, StoreError, UsageError
 from dialoom.base.text import one_line
+from dialoom.conversation.attachments import (
+    Attachment,
+    AttachmentNotFoundError,
+    check_hash,
+    describe_attachment,
+)
 from dialoom.conversation.conversation import Conversation
+from dialoom.conversation.drafts import check_draft, check_draft_count
 from dialoom.conversation.entries import Entry, TextEntry
 from dialoom.conversation.header import Header, HeaderChange, check_id
 from dialoom.conversation.records import Log, Record
+from dialoom.conversation.search import SearchQuery, parse_query
 
 MAX_PAGE = 200
 
@@ -82,9 +90,10 @@ class ConversationIndex(Protocol):
     async def page(self, *, query: str = "", cursor: str | None = None, limit: int = 50) -> Page:
         """Return up to `limit` headers (1 to 200), newest change first.
 
-        With a `query`, those whose title or visible text contains it, in any case. A conversation changed
-        between two pages may be missed by the second, none is listed twice. Raises `UsageError` for a cursor
-        that is not from here.
+        With a `query`, those whose title or one of whose visible texts has every word of it, in any case and
+        order; the beginning of a word will do, and any part of a Chinese, Japanese or Korean text. A
+        conversation changed between two pages may be missed by the second, none is listed twice. Raises
+        `UsageError` for a cursor that is not from here and for a query of over 1,000 characters or 32 words.
         """
         ...
 
@@ -141,21 +150,51 @@ class MemoryConversationStore:
     async def page(self, *, query: str = "", cursor: str | None = None, limit: int = 50) -> Page:
         check_limit(limit)
         after = None if cursor is None else decode_cursor(cursor)
+        search = parse_query(query)
         with self._lock:
-            headers = [kept.header for kept in self._kept.values() if kept.matches(query.casefold())]
-        headers.sort(key=_newest_first)
-        if after is not None:
-            headers = [header for header in headers if _newest_first(header) > (-after[0], after[1])]
-        return page_of(headers[: limit + 1], limit)
+            headers = [
+                kept.header
+                for kept in self._kept.values()
+                if search is None or matches(search, kept.header, kept.log)
+            ]
+        return page_after(headers, after, limit)
 
     async def window(self, conversation_id: str, *, before: int | None = None, limit: int = 60) -> Window:
         check_limit(limit)
         with self._lock:
-            visible = self._find(conversation_id).log.visible
-            end = len(visible) if before is None else max(0, min(before, len(visible)))
-            start = max(0, end - limit)
-            entries = tuple(record.entry for record in visible[start:end])
-            return Window(start, len(visible), entries)
+            return window_of(self._find(conversation_id).log, before, limit)
+
+    async def save_draft(self, conversation_id: str, text: str, *, slot: str = "") -> None:
+        text, slot = check_draft(text, slot)
+        with self._lock:
+            drafts = self._find(conversation_id).drafts
+            if text:
+                check_draft_count(len(drafts.keys() - {slot}))
+                drafts[slot] = text
+            else:
+                drafts.pop(slot, None)
+
+    async def drafts(self, conversation_id: str) -> Mapping[str, str]:
+        with self._lock:
+            return dict(sorted(self._find(conversation_id).drafts.items()))
+
+    async def attach(self, conversation_id: str, content: bytes, *, name: str, mime: str) -> Attachment:
+        attachment = describe_attachment(content, name, mime)
+        with self._lock:
+            self._find(conversation_id).attachments[attachment.hash] = (attachment, content)
+        return attachment
+
+    async def attachments(self, conversation_id: str) -> tuple[Attachment, ...]:
+        with self._lock:
+            kept = self._find(conversation_id).attachments
+            return tuple(attachment for _, (attachment, _) in sorted(kept.items()))
+
+    async def read_attachment(self, conversation_id: str, content_hash: str) -> bytes:
+        with self._lock:
+            kept = self._find(conversation_id).attachments.get(check_hash(content_hash))
+        if kept is None:
+            raise AttachmentNotFoundError(content_hash)
+        return kept[1]
 
     def _find(self, conversation_id: str) -> "_Kept":
         kept = self._kept.get(check_id(conversation_id))
@@ -170,19 +209,36 @@ class _Kept:
     def __init__(self, header: Header, log: Log) -> None:
         self.header = header
         self.log = log
+        self.drafts: dict[str, str] = {}
+        self.attachments: dict[str, tuple[Attachment, bytes]] = {}
 
-    def matches(self, query: str) -> bool:
-        return query in self.header.title.casefold() or any(
-            query in record.entry.content.casefold()
-            for record in self.log.visible
-            if isinstance(record.entry, TextEntry)
-        )
+
+def matches(search: SearchQuery, header: Header, log: Log) -> bool:
+    """Tell whether a listing for `search` has this conversation; stores share this and what follows."""
+    return search.matches(header.title) or any(
+        search.matches(record.entry.content) for record in log.visible if isinstance(record.entry, TextEntry)
+    )
+
+
+def window_of(log: Log, before: int | None, limit: int) -> Window:
+    """Return the last `limit` visible entries before index `before`."""
+    end = len(log.visible) if before is None else max(0, min(before, len(log.visible)))
+    start = max(0, end - limit)
+    return Window(start, len(log.visible), tuple(record.entry for record in log.visible[start:end]))
 
 
 def check_limit(limit: int) -> None:
-    """Raise `UsageError` unless 1 to 200 items are asked for; stores share this."""
+    """Raise `UsageError` unless 1 to 200 items are asked for."""
     if not 1 <= limit <= MAX_PAGE:
         raise UsageError(f"a limit of {limit} is not allowed; ask for 1 to {MAX_PAGE}")
+
+
+def page_after(headers: Iterable[Header], after: tuple[float, str] | None, limit: int) -> Page:
+    """Return the page of all `headers` that starts behind `after`."""
+    ordered = sorted(headers, key=_newest_first)
+    if after is not None:
+        ordered = [header for header in ordered if _newest_first(header) > (-after[0], after[1])]
+    return page_of(ordered[: limit + 1], limit)
 
 
 def page_of(headers: Sequence[Header], limit: int) -> Page:

@@ -23,6 +23,24 @@ from dialoom.llm.messages import ToolCall
 
 HOSTILE_IDS = ("", "..", "../a", "a/b", "a\\b", "a\x00b", "CON", "nul", "COM1", "%2e%2e", "a" * 65, "名", ".")
 
+_SEARCHES: dict[str, tuple[int, ...]] = {
+    "contours GRID": (0,),
+    "cont gri": (0,),
+    "25": (0,),
+    "ontours": (),
+    "grid other": (),
+    "克里金": (1,),
+    "里": (1,),
+    "法": (1,),
+    "网格 金法": (1,),
+    "网里": (),
+    "full": (2,),
+    "a網": (3,),
+    "other": (0, 1, 2, 3),
+    "!": (),
+}
+"""What is looked for, and in which of the texts it is found."""
+
 AWKWARD_TEXTS = (
     "",
     " lead and trail ",
@@ -183,6 +201,35 @@ class ConversationStoreContract:
         assert await _found(store, "kriging") == [by_title.id]
         assert await _found(store, "克里金") == [by_text.id]
         assert await _found(store, "secret plan") == []
+
+    async def test_search_wants_every_word_of_the_query_in_one_text(
+        self, store: ListedConversationStore
+    ) -> None:
+        texts = ("Grid of 25m cells, drawn as contours", "网格化：克里金法", "Ｆｕｌｌ width", "Ａ網")
+        ids = [(await _created(store)).id for _ in texts]
+        for conversation_id, text in zip(ids, texts, strict=True):
+            await store.append(conversation_id, [Append(_said("user", text)), Append(_said("user", "other"))])
+        for query, places in _SEARCHES.items():
+            assert sorted(await _found(store, query)) == sorted(ids[place] for place in places), query
+        assert len(await _found(store, " \n")) == len(texts)
+        for query in ("x" * 1001, "word " * 33):
+            await _refuses(UsageError, store.page(query=query))
+
+    async def test_a_found_listing_goes_on_behind_its_cursor(self, store: ListedConversationStore) -> None:
+        wanted = [(await _created(store, f"wells {at}", updated=1e9 + at)).id for at in range(5)]
+        await _created(store, "maps", updated=1e9 + 2.5)
+        first = await store.page(query="wells", limit=3)
+        rest = await store.page(query="wells", cursor=first.cursor, limit=3)
+        assert [header.id for header in (*first.headers, *rest.headers)] == wanted[::-1]
+        assert rest.cursor is None
+
+    async def test_a_new_title_is_found_and_the_old_is_not(self, store: ListedConversationStore) -> None:
+        conversation = await _created(store, "before")
+        await store.update(conversation.id, HeaderChange(title="after"))
+        assert await _found(store, "after") == [conversation.id]
+        assert await _found(store, "before") == []
+        await store.delete(conversation.id)
+        assert await _found(store, "after") == []
 
     async def test_a_window_reads_the_newest_and_then_backwards(self, store: ListedConversationStore) -> None:
         conversation = await _created(store)
