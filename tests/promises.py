@@ -2903,6 +2903,7 @@ PROMISES: tuple[Promise, ...] = (
         "storage-001",
         "003",
         "YamlConversationStore saves each conversation as {id}.yaml in its sessions folder",
+        "tests/stores/test_yaml_conversations.py::test_each_conversation_is_one_file_named_by_its_id",
     ),
     Promise(
         "storage-002",

@@ -1,0 +1,1 @@
+"""Programs that are killed while they write, and what must be there afterwards."""
