@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bench.report import to_json, to_table
 
-NAMES = ("imports", "llm", "wire")
+NAMES = ("imports", "llm", "wire", "conversation")
 
 
 def main() -> int:
