@@ -32,7 +32,8 @@ pytestmark = [
 ]
 
 HELLO = [user("Say hello to the judge in some words.")]
-STRICT = RetryPolicy(first_wait=0.1, longest_wait=1.0, on_interrupt="restart")
+# the judge tells a retry from another question by when it saw the first end, so it needs a moment to look
+STRICT = RetryPolicy(first_wait=0.3, longest_wait=1.0, on_interrupt="restart")
 PATIENT = ChatOptions(
     model="judged",
     max_tokens=50,

@@ -45,8 +45,8 @@ class LimitedProvider:
     """Asks `provider` within `limits`; questions wait in the order they came.
 
     In any 60 seconds no more is begun than a minute allows; a question larger than a whole minute's tokens
-    waits for an empty minute. Waiting ends with the scope and with `timeouts.total` of the options. It owns
-    the provider: `aclose` closes it.
+    waits for an empty minute. Waiting ends with the scope and with `timeouts.total` of the options. It is for
+    one event loop, and it owns the provider: `aclose` closes it.
     """
 
     def __init__(self, provider: Provider, limits: Limits, *, clock: Clock = SYSTEM_CLOCK) -> None:
