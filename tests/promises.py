@@ -1610,8 +1610,18 @@ PROMISES: tuple[Promise, ...] = (
         "004",
         "HashEmbedder works offline and gives the same vector for the same text every time",
     ),
-    Promise("rag-063", "004", "OpenAIEmbedder splits many texts into several requests"),
-    Promise("rag-064", "004", "OpenAIEmbedder retries 429 and 5xx with back-off"),
+    Promise(
+        "rag-063",
+        "004",
+        "OpenAIEmbedder splits many texts into several requests",
+        "tests/llm/test_embeddings.py::test_each_text_has_its_vector_in_its_place",
+    ),
+    Promise(
+        "rag-064",
+        "004",
+        "OpenAIEmbedder retries 429 and 5xx with back-off",
+        "tests/llm/test_embeddings.py::test_a_busy_or_broken_server_is_asked_again",
+    ),
     Promise("rag-065", "004", "OpenAIEmbedder takes HashEmbedder's place without other changes"),
     # rag (seed 004): index manifest
     Promise(

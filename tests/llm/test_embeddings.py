@@ -64,6 +64,7 @@ async def failure(*replies: WireReply, **options: Any) -> ProviderError:
     return caught.value
 
 
+@pytest.mark.promise("rag-063")
 async def test_each_text_has_its_vector_in_its_place() -> None:
     texts = ["x" * size for size in range(1, 8)]
     async with served(lengths, max_texts=3) as (server, embeddings):
@@ -96,6 +97,7 @@ async def test_what_the_model_can_vary_is_asked_for() -> None:
     assert server.requests[0].json() == {"model": "e", "input": ["a\ufffd"], "dimensions": 1, "user": "u"}
 
 
+@pytest.mark.promise("rag-064")
 async def test_a_busy_or_broken_server_is_asked_again() -> None:
     busy = WireReply(status=429, headers={"retry-after-ms": "1"})
     broken, lost = WireReply(status=503), WireReply(body=(b"{",), end="reset")

@@ -11,7 +11,16 @@ import msgspec
 from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line
 from dialoom.llm.json_values import fields_of, items_of, text_of
-from dialoom.llm.messages import Message, ReasoningPart, ToolCall, assistant, system, tool_result, user
+from dialoom.llm.messages import (
+    Message,
+    Origin,
+    ReasoningPart,
+    ToolCall,
+    assistant,
+    system,
+    tool_result,
+    user,
+)
 from dialoom.llm.options import ToolSpec
 from dialoom.llm.profile import WireProfile
 from dialoom.llm.usage import Usage
@@ -147,7 +156,8 @@ def _assistant(fields: Node, content: str) -> Message:
     thought = text_of(fields.get("reasoning"))
     usage = msgspec.convert(fields["usage"], Usage) if "usage" in fields else None
     parts = (ReasoningPart(thought), *said.parts) if thought else said.parts
-    return msgspec.structs.replace(said, parts=parts, usage=usage)
+    origin = Origin(text_of(fields["reasoning_origin"]), "") if "reasoning_origin" in fields else None
+    return msgspec.structs.replace(said, parts=parts, usage=usage, origin=origin)
 
 
 def _call(fields: Node) -> ToolCall:
