@@ -105,7 +105,8 @@ class NodeContext(msgspec.Struct, frozen=True, eq=False):  # a Struct because ev
         """Return what `effect()` returned the first time; it is not called again when this task runs again.
 
         With a store the value is durable before this returns, so it must be one that can be stored. Only a
-        crash between the effect and that moment can repeat it.
+        crash between the effect and that moment can repeat it. In an async node use `aonce`: it does not
+        hold up the event loop.
         """
         return self._run.memo(self).once(key, effect)
 

@@ -17,9 +17,14 @@ MAX_REASON = 300
 
 
 class Memo:
-    """The note of a task that runs, as its node adds to it. `keep` makes it durable, from any thread."""
+    """The note of a task that runs, as its node adds to it.
 
-    def __init__(self, note: TaskNote, *, ns: tuple[str, ...], keep: Callable[[], None]) -> None:
+    `keep` makes it durable, from any thread; `blocking` says that it may wait.
+    """
+
+    def __init__(
+        self, note: TaskNote, *, ns: tuple[str, ...], keep: Callable[[], None], blocking: bool
+    ) -> None:
         self.answers = dict(note.answers)
         self.child = note.child
         self._node = note.node
@@ -28,6 +33,7 @@ class Memo:
         self._questions: tuple[Interrupt, ...] = ()
         self._ns = ns
         self._keep = keep
+        self._blocking = blocking
         self._lock = Lock()
         self._attempt = 0
         self._asked = 0
@@ -87,13 +93,22 @@ class Memo:
         if key in self._once:
             return cast("T", self._once[key])
         self._refuse_when_over()
-        return self._remember(key, effect())
+        value = self._remember(key, effect())
+        self._keep()
+        return value
 
     async def aonce(self, key: str, effect: Callable[[], Awaitable[T]]) -> T:
+        import asyncio  # there already, or nothing here could wait
+
         if key in self._once:
             return cast("T", self._once[key])
         self._refuse_when_over()
-        return self._remember(key, await effect())
+        value = self._remember(key, await effect())
+        if self._blocking:
+            await asyncio.to_thread(self._keep)
+        else:
+            self._keep()
+        return value
 
     def stand(self, child: ChildNote) -> None:
         """Keep where the subgraph of the task stands."""
@@ -105,8 +120,7 @@ class Memo:
         with self._lock:
             self._refuse_when_over()
             self._once[key] = freeze(value)
-        self._keep()
-        return cast("T", self._once[key])
+            return cast("T", self._once[key])
 
     def _refuse_when_over(self) -> None:
         if self._closed:

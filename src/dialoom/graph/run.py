@@ -56,6 +56,7 @@ class Run:
         self._orphans = 0
         self._memos: dict[Key, Memo] = {}
         self._kept = 0
+        self._store_blocks = setup.store is not None and setup.store.blocking
         self._over = False
         self._lock = RLock()
 
@@ -119,7 +120,7 @@ class Run:
             if key not in self._memos:
                 notes = {(note.node, note.item): note for note in self._position.frontier.notes}
                 note = notes.get(key) or TaskNote(node=context.node, item=context.item)
-                self._memos[key] = Memo(note, ns=(), keep=self._keep)
+                self._memos[key] = Memo(note, ns=(), keep=self._keep, blocking=self._store_blocks)
             return self._memos[key]
 
     async def _find(self, lane: Lane) -> NodeError | None:
