@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 
 from bench.report import to_json, to_table
+from dialoom.base.errors import UsageError
 
 NAMES = ("imports", "llm", "wire", "conversation")
 
@@ -16,13 +17,22 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="one JSON object per bench")
     parser.add_argument("--cases", action="append", type=Path, metavar="FILE", help="wire: JSONL of cases")
     chosen = parser.parse_args()
+    try:
+        return 0 if _run(chosen) else 1
+    except UsageError as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+def _run(chosen: argparse.Namespace) -> bool:
+    """Print each bench and tell whether all of it held."""
     held = True
     for name in chosen.names:
         bench = import_module(f"bench.{name}")
         rows = bench.rows(chosen.cases) if name == "wire" and chosen.cases else bench.rows()
         print(to_json(name, rows, bench.PACKAGES) if chosen.json else to_table(name, rows), flush=True)
         held = held and all(row.ok for row in rows)
-    return 0 if held else 1
+    return held
 
 
 if __name__ == "__main__":
