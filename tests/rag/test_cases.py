@@ -23,9 +23,11 @@ from dialoom.rag.loaders.loader import Loaded, LoadOptions
 from dialoom.rag.loaders.walk import LoadFailure, Skipped, iter_documents
 from dialoom.rag.manifest import IndexManifest
 from dialoom.rag.memory_store import InMemoryVectorStore
+from dialoom.rag.rerank import MMRReranker
 from dialoom.rag.store import DocumentChunks
 from dialoom.rag.sync import sync_folder
 from dialoom.rag.types import Chunk, Document, FloatMatrix
+from dialoom.stores.sqlite_index import SqliteVectorStore
 
 SHARED = Path(os.environ.get("DIALOOM_SHARED") or Path(__file__).parents[3] / "shared")
 CASES = SHARED / "cases" / "rag"
@@ -33,11 +35,10 @@ LEFT = frozenset(
     {
         "pdf-flate-bomb",  # needs the extraction in a limited child process
         "embed-unordered-index",  # needs the embedder that speaks to a server
-        "mmr-lambda-one-is-relevance",  # needs the reranker
         "query-empty",  # run against the query graph in test_query.py
     }
 )
-LEFT_AREAS = frozenset({"url", "lexical"})  # later work: fetching and full-text search
+LEFT_AREAS = frozenset({"url"})  # later work: fetching
 
 Case = Mapping[str, Any]
 
@@ -60,7 +61,7 @@ def cases(*operations: str) -> list[Any]:
 
 
 def test_every_case_is_run_or_named_as_left() -> None:
-    run = {"load", "load+chunk", "chunk", "load_dir", "script", "parse", "parse_stream"}
+    run = {"load", "load+chunk", "chunk", "load_dir", "script", "parse", "parse_stream", "bm25"}
     left = [case["id"] for case in every_case() if case["area"] not in LEFT_AREAS and case["op"] not in run]
     assert left == []
 
@@ -232,6 +233,12 @@ class Script:
         found = self.store.search(np.array(query, np.float32), k, min_score=least, where=keep)
         self.hits.append([(hit.chunk.id, hit.score) for hit in found])
 
+    async def mmr(self, query: Sequence[float], k: int, rerank_lambda: float) -> None:
+        hits = self.store.search(np.array(query, np.float32), 99)
+        reranker = MMRReranker(HashEmbedder(64), self.store, rerank_lambda=rerank_lambda)
+        chosen = await reranker.rerank("", hits, k)
+        self.hits.append([(hit.chunk.id, hit.score) for hit in chosen])
+
     async def ingest(self, texts: Mapping[str, str], failing: str = "") -> None:
         documents = [Document(id=name, text=text) for name, text in texts.items()]
         embedder = Failing(texts.get(failing, ""))
@@ -254,6 +261,7 @@ class Script:
             "search": self.search,
             "search_min": self.search,
             "search_filter": lambda query, k, where: self.search(query, k, **where),
+            "mmr": self.mmr,
             "remove_document": self.store.remove_document,
             "replace_document": lambda name, chunks: self.store.replace_documents([self.batch(name, chunks)]),
             "replace_documents": lambda batch: self.store.replace_documents(
@@ -297,6 +305,21 @@ async def test_script(case: Case, tmp_path: Path) -> None:
     assert script.failed == expect.get("failed", script.failed)
     documents = [re.sub(r".*/", "", name) for name in script.store.documents()]
     assert documents == expect.get("docs", documents)
+
+
+@pytest.mark.parametrize("case", cases("bm25"))
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+def test_bm25(case: Case, kind: str, tmp_path: Path) -> None:
+    store = InMemoryVectorStore() if kind == "memory" else SqliteVectorStore(tmp_path / "index.sqlite")
+    pieces = [Chunk(id=name, doc_id=name, text=text) for name, text in case["input"]["docs"].items()]
+    store.add(pieces, np.ones((len(pieces), 2), np.float32))
+    found = [hit.chunk.id for hit in store.search_words(case["input"]["query"], 9)]
+    expect = case["expect"]
+    if "first" in expect:
+        assert found[0] == expect["first"]
+    assert found == expect.get("ids", found)
+    if isinstance(store, SqliteVectorStore):
+        store.close()
 
 
 def dimension(store: InMemoryVectorStore) -> int:

@@ -32,13 +32,13 @@ def test_tokens_are_estimated_by_script(text: str, tokens: int) -> None:
     assert estimate_tokens(text) == tokens
 
 
-def test_the_best_source_is_number_one() -> None:
-    sources = number_sources([hit("b", 0, "low", 0.2), hit("a", 5, "high", 0.9)], max_tokens=100)
-    assert [(source.index, source.id, source.text, source.score) for source in sources] == [
-        (1, "a#5", "high", 0.9),
-        (2, "b#0", "low", 0.2),
+def test_sources_keep_the_order_in_which_they_were_found() -> None:
+    sources = number_sources([hit("b", 0, "first", 0.2), hit("a", 5, "next", 0.9)], max_tokens=100)
+    assert [(source.index, source.id, source.text, source.score, source.start) for source in sources] == [
+        (1, "b#0", "first", 0.2, 0),
+        (2, "a#5", "next", 0.9, 5),
     ]
-    assert context_text(sources) == "[1] a\nhigh\n\n[2] b\nlow"
+    assert context_text(sources) == "[1] b\nfirst\n\n[2] a\nnext"
     assert (number_sources([], max_tokens=9), context_text([])) == ([], "")
 
 

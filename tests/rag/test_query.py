@@ -1,6 +1,7 @@
 """Questions answered from a store by the query graph."""
 
 import asyncio
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -26,8 +27,11 @@ from dialoom.rag.errors import InvalidOptionsError
 from dialoom.rag.ingest import replace_documents
 from dialoom.rag.memory_store import InMemoryVectorStore
 from dialoom.rag.query import INSTRUCTIONS, AnswerCut, AnswerDelta, RagConfig, build_rag_query_graph
+from dialoom.rag.rerank import RerankError
+from dialoom.rag.retrieve import Search
+from dialoom.rag.retrieve_questions import CONDENSE_INSTRUCTIONS
 from dialoom.rag.store import VectorStore
-from dialoom.rag.types import Document, FloatVector
+from dialoom.rag.types import Document, FloatVector, ScoredChunk
 from dialoom.testing.vector_contract import chunk, rows
 
 REFUNDS = "Refunds take three business days after the parcel has come back."
@@ -247,7 +251,120 @@ def test_without_a_model_the_documents_are_quoted(question: str, document: str, 
     assert [source.doc_id for source in result.state["answer_sources"]] == [document]
 
 
-@pytest.mark.parametrize("config", [{"k": 0}, {"max_per_document": 0}, {"max_history": -1}])
+async def test_a_follow_up_is_made_whole_before_it_is_looked_for(store: InMemoryVectorStore) -> None:
+    provider = (
+        MockProvider().queue_text("What does shipping a lamp to Norway cost?\n").queue_text("Nine [1].")
+    )
+    history = [user("Do you ship lamps to Norway?"), assistant("We do.")]
+    asked = graph(store, provider, condense=True, k=1)
+    state = (await asked.run({"query": "And the cost?", "rag_history": history})).state
+    assert state["search_queries"] == ["What does shipping a lamp to Norway cost?"]
+    assert [source.title for source in state["answer_sources"]] == ["shipping.md"]
+    rules, told = provider.requests[0].messages
+    assert (rules, told.text) == (
+        system(CONDENSE_INSTRUCTIONS),
+        "user: Do you ship lamps to Norway?\nassistant: We do.\nThe last question: And the cost?",
+    )
+    assert provider.requests[1].messages[-1].text == "And the cost?"
+
+
+async def test_a_first_question_is_looked_for_as_it_is(store: InMemoryVectorStore) -> None:
+    provider = MockProvider().queue_text("ok")
+    state = (await graph(store, provider, condense=True).run({"query": "refunds?"})).state
+    assert (state["search_queries"], len(provider.requests)) == (["refunds?"], 1)
+
+
+async def test_a_model_that_cannot_make_it_whole_leaves_the_question_as_it_is(
+    store: InMemoryVectorStore,
+) -> None:
+    error = ProviderError("overloaded", "the server is overloaded; try again later")
+    for provider in (MockProvider().queue_error(error), MockProvider().queue_text(" \n")):
+        provider.queue_text("ok")
+        inputs = {"query": "refunds?", "rag_history": [user("Hello?"), assistant("Hello.")]}
+        result = await graph(store, provider, condense=True).run(inputs)
+        assert (result.state["search_queries"], result.state["answer"]) == (["refunds?"], "ok")
+
+
+async def test_other_wordings_are_looked_for_too(store: InMemoryVectorStore) -> None:
+    lines = "1. what a parcel to Oslo costs\n- shipping to Norway\n\nthird"
+    provider = MockProvider().queue_text(lines).queue_text("Nine [1].")
+    state = (await graph(store, provider, variants=2).run({"query": "postage?"})).state
+    assert state["search_queries"] == ["postage?", "what a parcel to Oslo costs", "shipping to Norway"]
+    assert state["chunks"][0].chunk.doc_id == "/kb/shipping.md"
+    empty = await graph(store, MockProvider(), variants=2).run({"query": " "})
+    assert "the question is empty" in empty.errors[0].message
+
+
+async def test_follow_ups_are_made_whole_and_said_in_other_words(store: InMemoryVectorStore) -> None:
+    provider = MockProvider().queue_text("refund time?").queue_text("how long\nrefund time?").queue_text("ok")
+    asked = graph(store, provider, condense=True, variants=3)
+    inputs = {"query": "how long?", "rag_history": [user("Refunds?"), assistant("Yes.")]}
+    assert (await asked.run(inputs)).state["search_queries"] == ["refund time?", "how long"]
+    assert asked.to_mermaid().index("condense") < asked.to_mermaid().index("vary")
+
+
+async def test_a_reranker_of_ones_own_orders_the_candidates(store: InMemoryVectorStore) -> None:
+    class Backwards:
+        async def rerank(self, question: str, hits: Sequence[ScoredChunk], k: int) -> list[ScoredChunk]:
+            self.seen = (question, len(hits), k)
+            return [*reversed(hits)]
+
+    reranker = Backwards()
+    asked = graph(store, MockProvider().queue_text("ok"), reranker=reranker, candidate_pool=2, k=1)
+    hits = (await asked.run({"query": "Refunds and shipping?"})).state["chunks"]
+    assert (len(hits), reranker.seen) == (1, ("Refunds and shipping?", 2, 2))
+    first = graph(store, MockProvider().queue_text("ok"), k=2)
+    expected = (await first.run({"query": "Refunds and shipping?"})).state["chunks"]
+    assert hits[0].chunk == expected[1].chunk
+
+
+async def test_a_reranker_that_fails_is_an_error(store: InMemoryVectorStore) -> None:
+    class Broken:
+        async def rerank(self, question: str, hits: Sequence[ScoredChunk], k: int) -> list[ScoredChunk]:
+            raise RerankError("the reranker cannot be asked")
+
+    values, last = await emitted(graph(store, MockProvider(), reranker=Broken()), "refunds?")
+    assert (values, last.stop_reason) == (
+        [AnswerCut(code="rerank", message="the reranker cannot be asked")],
+        "error",
+    )
+
+
+async def test_nobody_is_answered_from_what_they_may_not_see(store: InMemoryVectorStore) -> None:
+    class Careless:
+        async def retrieve(self, search: Search) -> list[ScoredChunk]:
+            return store.search_words("salary refunds", 9)
+
+    secret = Document(id="/kb/secret.md", text="Salaries and refunds", metadata={"acl": ["boss"]})
+    await replace_documents(store, HashEmbedder(), SlidingWindowChunker(), [secret])
+
+    async def sources(**config: object) -> list[str]:
+        asked = graph(store, MockProvider().queue_text("ok"), **config)
+        state = (await asked.run({"query": "salary refunds"})).state
+        return sorted(source.doc_id for source in state["context_sources"])
+
+    assert "/kb/secret.md" in await sources()
+    assert "/kb/secret.md" in await sources(principals=("boss",))
+    assert "/kb/secret.md" not in await sources(principals=())
+    assert await sources(principals=("clerk",), retriever=Careless()) == ["/kb/refunds.md"]
+
+
+async def test_each_source_points_at_its_best_sentence(store: InMemoryVectorStore) -> None:
+    text = "We are a small shop. A gift wrap costs two euros. Ask us."
+    await replace_documents(store, HashEmbedder(), SlidingWindowChunker(), [Document(id="g", text=text)])
+    state = (await graph(store, MockProvider().queue_text("Two [1].")).run({"query": "gift wrap"})).state
+    (source,) = state["answer_sources"]
+    assert (source.doc_id, source.start, source.text[source.best.start : source.best.end]) == (
+        "g",
+        0,
+        "A gift wrap costs two euros.",
+    )
+
+
+@pytest.mark.parametrize(
+    "config",
+    [{"k": 0}, {"max_per_document": 0}, {"max_history": -1}, {"candidate_pool": -1}, {"variants": 9}],
+)
 def test_counts_that_count_nothing_are_refused(config: dict[str, int]) -> None:
     with pytest.raises(InvalidOptionsError):
         RagConfig(**config)

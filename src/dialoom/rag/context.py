@@ -1,17 +1,25 @@
 """The numbered sources a model is shown: the best passages, joined where they touch, within a budget."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from dialoom.rag.boundaries import safe_cut
+from dialoom.rag.passage import joined_text
 from dialoom.rag.types import Chunk, Metadata, ScoredChunk
 
 _WIDE = re.compile("[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef]")
 _LATIN_PER_TOKEN = 4
 _NEAR = 4  # chunks drop the white space between them; so much apart they still touch
 _PER_SOURCE = 12  # tokens for the number and the title
+
+
+class Span(msgspec.Struct, frozen=True):
+    """From `start` up to, not including, `end`, in characters of a source's text."""
+
+    start: int
+    end: int
 
 
 class ContextSource(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,6 +34,10 @@ class ContextSource(msgspec.Struct, frozen=True, kw_only=True):
     page: int | None = None
     heading_path: tuple[str, ...] = ()
     metadata: Metadata = {}
+    start: int = 0
+    """Where the text begins in its document."""
+    best: Span | None = None
+    """The sentence of the text that says most about the question, when one touches it."""
 
 
 def estimate_tokens(text: str) -> int:
@@ -46,7 +58,7 @@ def limit_per_document(hits: Iterable[ScoredChunk], most: int) -> list[ScoredChu
 
 
 def number_sources(hits: Sequence[ScoredChunk], *, max_tokens: int) -> list[ContextSource]:
-    """Sources numbered from 1, best first, as many of the hits as fit into `max_tokens` (estimated).
+    """Sources numbered from 1 in the order of the hits, as many as fit into `max_tokens` (estimated).
 
     Hits of one document that overlap or touch become one source under the id of the first. A first hit that
     is too long alone is cut to fit, so that there is always a source when there is a hit.
@@ -61,8 +73,9 @@ def number_sources(hits: Sequence[ScoredChunk], *, max_tokens: int) -> list[Cont
         elif not taken:
             taken.append(_shortened(hit, left - _PER_SOURCE))
             break
-    merged = sorted(_merge(taken), key=lambda hit: -hit.score)
-    return [_source(place, hit) for place, hit in enumerate(merged, 1)]
+    ranks = {hit.chunk.id: rank for rank, hit in reversed([*enumerate(taken)])}
+    merged = sorted(_merge(taken, ranks), key=lambda found: found[0])
+    return [_source(place, hit) for place, (_, hit) in enumerate(merged, 1)]
 
 
 def context_text(sources: Iterable[ContextSource]) -> str:
@@ -96,6 +109,7 @@ def _source(index: int, hit: ScoredChunk) -> ContextSource:
         page=chunk.page,
         heading_path=chunk.heading_path,
         metadata=chunk.metadata,
+        start=chunk.start,
     )
 
 
@@ -107,14 +121,17 @@ def _shortened(hit: ScoredChunk, tokens: int) -> ScoredChunk:
     return ScoredChunk(cut, hit.score)
 
 
-def _merge(hits: Sequence[ScoredChunk]) -> list[ScoredChunk]:
-    merged: list[ScoredChunk] = []
+def _merge(hits: Sequence[ScoredChunk], ranks: Mapping[str, int]) -> list[tuple[int, ScoredChunk]]:
+    """The hits with those that touch made one, each with the best rank of what is in it."""
+    merged: list[tuple[int, ScoredChunk]] = []
     for hit in sorted(hits, key=lambda hit: (hit.chunk.doc_id, hit.chunk.start)):
-        before = merged[-1] if merged else None
-        if before is not None and _touch(before.chunk, hit.chunk):
-            merged[-1] = ScoredChunk(_joined(before.chunk, hit.chunk), max(before.score, hit.score))
+        rank = ranks[hit.chunk.id]
+        if merged and _touch(merged[-1][1].chunk, hit.chunk):
+            best, before = merged[-1]
+            joined = _joined(before.chunk, hit.chunk)
+            merged[-1] = min(best, rank), ScoredChunk(joined, max(before.score, hit.score))
         else:
-            merged.append(hit)
+            merged.append((rank, hit))
     return merged
 
 
@@ -125,7 +142,6 @@ def _touch(first: Chunk, second: Chunk) -> bool:
 
 
 def _joined(first: Chunk, second: Chunk) -> Chunk:
-    gap = second.start - first.end
-    text = first.text + "\n" * gap + second.text if gap > 0 else first.text + second.text[-gap:]
+    text = joined_text(first.text, second, gap=second.start - first.end)
     metadata = first.metadata | {key: second.metadata[key] for key in ("last_row",) if key in second.metadata}
     return msgspec.structs.replace(first, text=text, end=max(first.end, second.end), metadata=metadata)

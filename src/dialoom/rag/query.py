@@ -1,7 +1,9 @@
 """The graph that answers a question from a store: retrieve, build the context, answer with citations."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from itertools import pairwise
 
 import msgspec
 
@@ -21,13 +23,18 @@ from dialoom.llm import (
     system,
     user,
 )
+from dialoom.rag.best_sentence import mark_best_sentences
 from dialoom.rag.cite import CitationParser
 from dialoom.rag.context import ContextSource, context_text, limit_per_document, number_sources
-from dialoom.rag.embed import Embedder, check_vectors
-from dialoom.rag.errors import EmptyQueryError, InvalidOptionsError, ManifestMissingError
-from dialoom.rag.manifest import check_embedder
+from dialoom.rag.embed import Embedder
+from dialoom.rag.errors import InvalidOptionsError
+from dialoom.rag.fusion import fuse_ranks
+from dialoom.rag.hybrid import HybridRetriever
+from dialoom.rag.rerank import Reranker
+from dialoom.rag.retrieve import Retriever, Search, only
+from dialoom.rag.retrieve_questions import CondenseNode, VaryNode
 from dialoom.rag.store import ChunkFilter, VectorStore
-from dialoom.rag.types import FloatVector, ScoredChunk
+from dialoom.rag.types import ScoredChunk
 
 INSTRUCTIONS = (
     "You answer questions from the numbered sources that come with the question, and from nothing else. "
@@ -38,8 +45,11 @@ INSTRUCTIONS = (
 )
 
 
+MOST_VARIANTS = 8
+
+
 class RagConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """How questions are answered. Raises `InvalidOptionsError` for a count that is not positive."""
+    """How questions are answered. Raises `InvalidOptionsError` for a count that counts nothing."""
 
     model: str | None = None
     """The provider's model; None leaves the choice to `chat` or the provider."""
@@ -50,7 +60,19 @@ class RagConfig(msgspec.Struct, frozen=True, kw_only=True):
     min_score: float | None = None
     """Chunks less near than this cosine are left out."""
     where: ChunkFilter | None = None
-    """Only chunks for which this is true are looked at."""
+    """Only chunks for which this is true are looked at: a condition of `filters`, or a function."""
+    principals: tuple[str, ...] | None = None
+    """Who asks; chunks with an access list that names none of these are never shown. None sees all."""
+    retriever: Retriever | None = None
+    """What finds chunks; None for words and vectors together (`HybridRetriever`)."""
+    reranker: Reranker | None = None
+    """What puts the candidates in another order."""
+    candidate_pool: int | None = None
+    """How many candidates are found before they are reranked and counted; None for four times `k`."""
+    condense: bool = False
+    """Whether a model first makes a follow-up question whole. It has to be one that writes."""
+    variants: int = 0
+    """In how many other wordings of a model the question is looked for too."""
     max_context_tokens: int = 1_500
     """About how much of the sources the model is shown."""
     max_history: int = 40
@@ -61,11 +83,15 @@ class RagConfig(msgspec.Struct, frozen=True, kw_only=True):
     """How the answer is asked for."""
 
     def __post_init__(self) -> None:
-        for name in ("k", "max_per_document", "max_context_tokens"):
-            if getattr(self, name) < 1:
-                raise InvalidOptionsError(f"{name} must be 1 or more, not {getattr(self, name)}")
+        counts = {"k": self.k, "max_per_document": self.max_per_document}
+        counts |= {"max_context_tokens": self.max_context_tokens, "candidate_pool": self.candidate_pool or 1}
+        for name, count in counts.items():
+            if count < 1:
+                raise InvalidOptionsError(f"{name} must be 1 or more, not {count}")
         if self.max_history < 0:
             raise InvalidOptionsError(f"max_history must be 0 or more, not {self.max_history}")
+        if not 0 <= self.variants <= MOST_VARIANTS:
+            raise InvalidOptionsError(f"variants must be from 0 to {MOST_VARIANTS}, not {self.variants}")
 
 
 class AnswerDelta(msgspec.Struct, frozen=True):
@@ -103,66 +129,79 @@ def build_rag_query_graph(
     builder.add_channel("chunks", type=list[ScoredChunk], default=[])
     builder.add_channel("context", type=str, default="")
     builder.add_channel("context_sources", type=list[ContextSource], default=[])
+    builder.add_channel("search_queries", type=list[str], default=[])
     builder.add_channel("answer", type=str, default="")
     builder.add_channel("answer_sources", type=list[ContextSource], default=[])
     builder.add_channel("answer_cited", type=bool, default=False)
     builder.add_channel("answer_cited_indexes", type=list[int], default=[])
     builder.add_channel("usage", type=Usage, default=Usage())
-    builder.add_node("retrieve", RetrieveNode(store, embedder, config))
+    nodes: dict[str, Callable[[NodeContext], Awaitable[NodeResult]]] = {}
+    asking = msgspec.structs.replace(config.chat, model=config.model or config.chat.model)
+    if config.condense:
+        nodes["condense"] = CondenseNode(provider, asking)
+    if config.variants:
+        nodes["vary"] = VaryNode(provider, asking, count=config.variants, condensed=config.condense)
+    nodes["retrieve"] = RetrieveNode(store, embedder, config)
+    for name, node in nodes.items():
+        builder.add_node(name, node)
     builder.add_node("build_context", BuildContextNode(config), blocking=False)
     builder.add_node("answer", AnswerNode(provider, config))
-    for source, target in ((START, "retrieve"), ("retrieve", "build_context"), ("build_context", "answer")):
+    for source, target in pairwise([START, *nodes, "build_context", "answer"]):
         builder.add_edge(source, target)
     builder.add_edge("answer", END)
     return builder
 
 
 class RetrieveNode:
-    """Finds the chunks nearest to `query`. Refuses an empty question, and a store of another embedder."""
+    """Finds chunks for `query`, or for each of `search_queries`, and puts them in the order of the reranker.
+
+    Refuses an empty question, and a store of another embedder.
+    """
 
     def __init__(self, store: VectorStore, embedder: Embedder, config: RagConfig) -> None:
-        self._store = store
-        self._embedder = embedder
+        self._retriever = config.retriever or HybridRetriever(store, embedder)
         self._config = config
 
     async def __call__(self, ctx: NodeContext) -> NodeResult:
         try:
-            query = str(ctx.state["query"]).strip()
-            if not query:
-                raise EmptyQueryError("the question is empty; ask something")
-            await asyncio.to_thread(self._check_store)
-            vector = await self._embedder.embed_query(query)
-            row = check_vectors(vector[None, :], texts=1, embedder=self._embedder)[0]
-            return NodeResult.ok({"chunks": await asyncio.to_thread(self._search, row)})
+            return NodeResult.ok({"chunks": await self._retrieve(ctx)})
         except DialoomError as error:
             await ctx.aemit(AnswerCut(code=error.code, message=str(error)))
             return NodeResult.fail(str(error))
 
-    def _check_store(self) -> None:
-        manifest = self._store.manifest
-        if manifest is not None:
-            check_embedder(manifest, self._embedder)
-        elif len(self._store):
-            raise ManifestMissingError(
-                "the index does not say what made its vectors; clear it and ingest the documents again"
-            )
-
-    def _search(self, vector: FloatVector) -> list[ScoredChunk]:
+    async def _retrieve(self, ctx: NodeContext) -> list[ScoredChunk]:
         config = self._config
+        queries = [str(query) for query in ctx.state["search_queries"]] or [_query(ctx)]
         # enough that the places left by documents with too many hits can be filled
-        pool = config.k * 4
-        hits = self._store.search(vector, pool, min_score=config.min_score, where=config.where)
+        pool = config.candidate_pool or config.k * 4
+        searches = [
+            Search(
+                text=query,
+                k=max(pool, config.k),
+                where=config.where,
+                principals=config.principals,
+                min_score=config.min_score,
+            )
+            for query in queries
+        ]
+        rankings = [await self._retriever.retrieve(search) for search in searches]
+        found = rankings[0] if len(rankings) == 1 else fuse_ranks(rankings)
+        # whatever found them, nobody is shown what they may not see
+        hits = only(found, searches[0].filter)[: max(pool, config.k)]
+        if config.reranker is not None:
+            hits = await config.reranker.rerank(_query(ctx), hits, len(hits))
         return limit_per_document(hits, config.max_per_document)[: config.k]
 
 
 class BuildContextNode:
-    """Numbers what was found as sources, within the budget."""
+    """Numbers what was found as sources, within the budget, and marks their best sentences."""
 
     def __init__(self, config: RagConfig) -> None:
         self._config = config
 
     def __call__(self, ctx: NodeContext) -> NodeResult:
-        sources = number_sources(ctx.state["chunks"], max_tokens=self._config.max_context_tokens)
+        numbered = number_sources(ctx.state["chunks"], max_tokens=self._config.max_context_tokens)
+        sources = mark_best_sentences(_query(ctx), numbered)
         return NodeResult.ok({"context_sources": sources, "context": context_text(sources)})
 
 

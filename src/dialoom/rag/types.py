@@ -78,7 +78,11 @@ class Chunk(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ScoredChunk(msgspec.Struct, frozen=True):
-    """A chunk and its cosine similarity to the question, from -1 to 1."""
+    """A chunk that was found, and how well it fits the question: more is better.
+
+    Whatever found it says what its scores mean: a store's `search` gives cosines from -1 to 1, `search_words`
+    BM25, and each retriever its own. Compare the scores of one answer only.
+    """
 
     chunk: Chunk
     score: float
