@@ -38,8 +38,15 @@ def test_a_key_that_is_not_set_is_said_by_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["[model\n", "[modell]\nname = 'x'\n", "[model]\nnmae = 'x'\n", "[model]\nname = 3\n", b"\xff\xfe"],
-    ids=["not toml", "unknown table", "unknown key", "wrong type", "not utf-8"],
+    [
+        "[model\n",
+        "[modell]\nname = 'x'\n",
+        "[model]\nnmae = 'x'\n",
+        "[model]\nname = 3\n",
+        "[model]\nprofile = 3\n",
+        b"\xff\xfe",
+    ],
+    ids=["not toml", "unknown table", "unknown key", "wrong type", "no path", "not utf-8"],
 )
 def test_a_file_with_a_mistake_is_refused_by_name(tmp_path: Path, text: str | bytes) -> None:
     with pytest.raises(UsageError, match=r"dialoom\.toml is not a valid config: .*mend or remove it"):

@@ -86,6 +86,42 @@ def chat_command(
     return chat(knowledge, model)
 
 
+@app.command(name="doctor")
+def doctor_command(*, profile: Path | None = None, model: ModelFlags = NO_MODEL_FLAGS) -> ExitCode:
+    """Find out what a model server can really do: streams, tools, schemas, token counts, context window.
+
+    Parameters
+    ----------
+    profile
+        Write what was found to this file, as JSON that dialoom.toml can name.
+    """
+    from dialoom.cli.doctor import doctor
+
+    return _wait_for(doctor(model, profile))
+
+
+@app.command(name="bench")
+def bench_command(
+    *names: str,
+    json: Annotated[bool, Parameter(negative="")] = False,
+    cases: tuple[Path, ...] = (),
+) -> ExitCode:
+    """Measure dialoom against rivals and floors; from a clone of the repository.
+
+    Parameters
+    ----------
+    names
+        Which benches; all without a name.
+    json
+        Print one JSON object per bench.
+    cases
+        For the wire bench: a JSONL file of cases; may be given more than once.
+    """
+    from dialoom.cli.bench import bench
+
+    return bench(names, as_json=json, cases=cases)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the `dialoom` command with `arguments` (default: those of the process); return its exit code."""
     for stream in (sys.stdout, sys.stderr):

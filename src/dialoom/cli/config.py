@@ -8,18 +8,19 @@ import msgspec
 
 from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line
-from dialoom.llm import ModelSettings
+from dialoom.llm import ModelSettings, WireProfile
 
 CONFIG_FILE = Path("dialoom.toml")
 MAX_CONFIG_BYTES = 1_000_000
 
 
 class ModelTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`[model]`: `name` as provider:name, `base_url`, and the *name* of the variable that holds the key."""
+    """`[model]`: which model, where, the *name* of the variable with its key, and the file of its profile."""
 
     name: str | None = None
     base_url: str | None = None
     api_key_env: str | None = None
+    profile: Path | None = None
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -40,6 +41,23 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             )
         return ModelSettings(model=table.name, base_url=table.base_url, api_key=key)
 
+    def wire_profile(self) -> WireProfile | None:
+        """Return what the doctor wrote down of the server; None when the file names nothing."""
+        path = self.model.profile
+        if path is None:
+            return None
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=WireProfile)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise UsageError(
+                f"cannot read the profile {path}: {reason}; run dialoom doctor --profile"
+            ) from error
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise UsageError(
+                f"{path} is not a profile: {one_line(str(error))}; run dialoom doctor again"
+            ) from error
+
 
 def load_config(path: Path = CONFIG_FILE) -> Config:
     """Read `path`; a file that is not there says nothing. Raises `UsageError` naming what is wrong in it."""
@@ -53,8 +71,15 @@ def load_config(path: Path = CONFIG_FILE) -> Config:
     if len(text) > MAX_CONFIG_BYTES:
         raise UsageError(f"{path} is larger than {MAX_CONFIG_BYTES} bytes; it should hold a few settings")
     try:
-        return msgspec.convert(tomllib.loads(text.decode("utf-8")), Config)
+        return msgspec.convert(tomllib.loads(text.decode("utf-8")), Config, dec_hook=_path)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
         raise UsageError(
             f"{path} is not a valid config: {one_line(str(error))}; mend or remove it"
         ) from error
+
+
+def _path(kind: type, value: object) -> Path:
+    """Read a path from a text; the only type here that msgspec does not know itself."""
+    if kind is Path and isinstance(value, str):
+        return Path(value)
+    raise ValueError("a path is a text")

@@ -19,7 +19,7 @@ from dialoom.llm import (
     choose_model,
     open_provider,
 )
-from dialoom.net.httpx2_transport import Httpx2Transport
+from dialoom.net import HttpTransport, Httpx2Transport
 
 
 class OpenModel(msgspec.Struct, frozen=True):
@@ -36,15 +36,21 @@ async def open_model(flags: ModelFlags) -> AsyncGenerator[OpenModel]:
 
     Raises `NoModelError` when there is none and `flags` do not allow going without.
     """
-    transport = Httpx2Transport()
-    async with aclosing(transport):
-        choice = await choose_model(_request(flags), transport)
-        if flags.explain_model:
-            _explain(choice)
-        if choice.mode == "offline" and flags.require_model and not flags.offline:
-            raise NoModelError("no model was found; name one with --model, or see --explain-model")
-        async with aclosing(open_provider(choice, transport)) as provider:
+    async with aclosing(Httpx2Transport()) as transport:
+        choice = await choose(flags, transport)
+        profile = load_config().wire_profile()
+        async with aclosing(open_provider(choice, transport, profile=profile)) as provider:
             yield OpenModel(choice, provider, ChatOptions(model=choice.model, max_tokens=flags.max_tokens))
+
+
+async def choose(flags: ModelFlags, transport: HttpTransport) -> ModelChoice:
+    """Return the model that `flags`, the config and the environment come to. Raises `NoModelError`."""
+    choice = await choose_model(_request(flags), transport)
+    if flags.explain_model:
+        _explain(choice)
+    if choice.mode == "offline" and flags.require_model and not flags.offline:
+        raise NoModelError("no model was found; name one with --model, or see --explain-model")
+    return choice
 
 
 def announce(choice: ModelChoice) -> None:

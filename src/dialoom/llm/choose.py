@@ -8,6 +8,7 @@ from dialoom.llm.capabilities import Capability
 from dialoom.llm.offline.provider import OfflineProvider
 from dialoom.llm.openai.provider import OpenAIProvider
 from dialoom.llm.probe import probe_loopback
+from dialoom.llm.profile import ANTHROPIC_PROFILE, WireProfile
 from dialoom.llm.provider import Provider
 from dialoom.llm.resolve import ModelChoice, ModelRequest, Step, resolve_model
 from dialoom.net.transport import HttpTransport
@@ -32,16 +33,33 @@ async def choose_model(request: ModelRequest, transport: HttpTransport) -> Model
 
 
 def open_provider(
-    choice: ModelChoice, transport: HttpTransport | None = None, *, clock: Clock = SYSTEM_CLOCK
+    choice: ModelChoice,
+    transport: HttpTransport | None = None,
+    *,
+    profile: WireProfile | None = None,
+    clock: Clock = SYSTEM_CLOCK,
 ) -> Provider:
-    """Return the provider of a choice; ask it with `ChatOptions(model=choice.model)` and `aclose` it."""
+    """Return the provider of a choice; ask it with `ChatOptions(model=choice.model)` and `aclose` it.
+
+    `profile` says how the server departs from the common wire, as `diagnose` found it.
+    """
     if choice.base_url is None:
         return OfflineProvider()
     if choice.provider == "anthropic":
         token = {"authorization": f"Bearer {choice.auth_token}"} if choice.auth_token else None
         return AnthropicProvider(
-            choice.base_url, choice.api_key, transport=transport, headers=token, clock=clock
+            choice.base_url,
+            choice.api_key,
+            transport=transport,
+            headers=token,
+            profile=profile or ANTHROPIC_PROFILE,
+            clock=clock,
         )
     return OpenAIProvider(
-        choice.base_url, choice.api_key, transport=transport, id=choice.provider, clock=clock
+        choice.base_url,
+        choice.api_key,
+        transport=transport,
+        id=choice.provider,
+        profile=profile,
+        clock=clock,
     )
