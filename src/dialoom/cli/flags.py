@@ -32,7 +32,7 @@ class ModelFlags:
     """Which model answers; without any of these the config file, the environment and this machine decide."""
 
     model: str | None = None
-    """As provider:name, like ollama:llama3.2; providers: openai, anthropic, ollama, lmstudio, llamacpp, offline."""
+    """As provider:name, like ollama:llama3.2; of openai, anthropic, ollama, lmstudio, llamacpp, offline."""
     base_url: str | None = None
     """The address of any server that speaks chat completions, like http://127.0.0.1:8080/v1."""
     max_tokens: Annotated[int | None, Parameter(validator=validators.Number(gte=1))] = None
