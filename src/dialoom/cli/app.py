@@ -27,6 +27,8 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no model found, 4 no readable doc
 """
 
 app = App(name="dialoom", help=HELP, version=dialoom.__version__, result_action="return_value")
+graph_app = App(name="graph", help="Look at graph definitions.")
+app.command(graph_app)
 
 
 @app.command(name="ingest")
@@ -120,6 +122,20 @@ def bench_command(
     from dialoom.cli.bench import bench
 
     return bench(names, as_json=json, cases=cases)
+
+
+@graph_app.command(name="show")
+def graph_show_command(file: Path, /) -> ExitCode:
+    """Draw the graph that a JSON or YAML file defines, as a Mermaid flowchart.
+
+    Parameters
+    ----------
+    file
+        A graph definition: what Graph.to_dict() gives, in .json, .yaml or .yml.
+    """
+    from dialoom.cli.graph import show
+
+    return show(file)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -5,6 +5,7 @@ from dialoom.graph.checkpoint import Checkpoint as Checkpoint
 from dialoom.graph.checkpoint import CheckpointStore as CheckpointStore
 from dialoom.graph.checkpoint import replay as replay
 from dialoom.graph.context import NodeContext as NodeContext
+from dialoom.graph.draw import draw_definition as draw_definition
 from dialoom.graph.errors import GraphBuildError as GraphBuildError
 from dialoom.graph.errors import GraphChangedError as GraphChangedError
 from dialoom.graph.errors import GraphProblem as GraphProblem

@@ -1,6 +1,7 @@
 """Describing a graph, then building it."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
 from dialoom.base.events import Observer
@@ -18,6 +19,8 @@ from dialoom.graph.retry import RetryPolicy
 from dialoom.graph.setup import Setup
 from dialoom.graph.table import Node, Router
 
+NOTHING: Mapping[str, Any] = {}
+
 
 class GraphBuilder:
     """Collects channels, nodes and edges; `build` checks them all and makes a graph of them.
@@ -31,6 +34,28 @@ class GraphBuilder:
         self._draft = Draft(name)
         if state is not None:
             self._add_schema(state)
+
+    @classmethod
+    def from_dict(
+        cls,
+        definition: Mapping[str, Any],
+        *,
+        nodes: Mapping[str, Node],
+        routes: Mapping[str, Router] = NOTHING,
+        reducers: Mapping[str, Reducer] = NOTHING,
+        types: Mapping[str, object] = NOTHING,
+    ) -> "GraphBuilder":
+        """Return a builder for what `Graph.to_dict`, or a person, wrote; open to more of everything.
+
+        The names it uses for functions, reducers and types are looked up in the other arguments; one that is
+        missing there is a problem of `build`. Raises GraphBuildError when `definition` is not one.
+        """
+        from dialoom.graph.definition_read import Registry, draft_of
+
+        draft = draft_of(definition, Registry(nodes, routes, reducers, types))
+        builder = cls(draft.name)
+        builder._draft = draft
+        return builder
 
     def add_channel(
         self,
@@ -122,7 +147,8 @@ class GraphBuilder:
         problems = problems_of(self._draft)
         if problems:
             raise GraphBuildError(self._draft.name, problems)
-        return Graph(Setup(compile_draft(self._draft), store, observers, clock=clock, chance=chance))
+        draft = self._draft.copy()
+        return Graph(Setup(compile_draft(draft), store, observers, clock=clock, chance=chance, draft=draft))
 
     def _add_schema(self, state: type) -> None:
         from dialoom.graph.schema import channels_of

@@ -40,10 +40,14 @@ class RouteDraft(msgspec.Struct, frozen=True):
     decide: Router
     targets: Mapping[str, str] | None
     default: str | None
+    use: str | None = None
 
 
 class Draft(msgspec.Struct):
-    """Everything in the order in which it was added, twice what was added twice."""
+    """Everything in the order in which it was added, twice what was added twice.
+
+    `uses`, and `use` of a route, are what a definition calls a function that goes by another name.
+    """
 
     name: str
     channels: list[Channel] = []
@@ -53,3 +57,9 @@ class Draft(msgspec.Struct):
     joins: list[JoinDraft] = []
     problems: list[GraphProblem] = []
     migrations: list[Migration] = []
+    uses: dict[str, str] = {}
+
+    def copy(self) -> "Draft":
+        """Return one that later additions to this do not reach."""
+        parts = {part: getattr(self, part).copy() for part in self.__struct_fields__ if part != "name"}
+        return msgspec.structs.replace(self, **parts)

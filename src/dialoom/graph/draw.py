@@ -1,8 +1,12 @@
 """A picture of a graph as a Mermaid flowchart."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from dialoom.base.text import one_line
+from dialoom.graph.compile import compile_draft
+from dialoom.graph.errors import GraphBuildError
+from dialoom.graph.lint import problems_of
 from dialoom.graph.names import END, START
 from dialoom.graph.table import Route, Table
 
@@ -16,6 +20,19 @@ def to_mermaid(table: Table) -> str:
     for name in (START, *table.nodes):
         lines += [f"    {ids[name]} {arrow} {ids[target]}" for arrow, target in _arrows(table, name)]
     return "\n".join(lines)
+
+
+def draw_definition(definition: Mapping[str, Any]) -> str:
+    """Return the flowchart of a graph definition, whose functions need not be there.
+
+    Raises GraphBuildError when it is none, or has problems.
+    """
+    from dialoom.graph.definition_read import Registry, draft_of
+
+    draft = draft_of(definition, Registry(sketch=True))
+    if problems := problems_of(draft):
+        raise GraphBuildError(draft.name, problems)
+    return to_mermaid(compile_draft(draft))
 
 
 def _arrows(table: Table, name: str) -> Iterator[tuple[str, str]]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dialoom.graph.stream import RunStream, SyncRunStream
 
 DEFAULT_BUFFER = 256
+NO_TYPES: Mapping[str, object] = {}
 
 
 class Graph:
@@ -133,6 +134,16 @@ class Graph:
         if self._setup.store is None:
             raise UsageError(f"graph {self.name!r} keeps no checkpoints; build it with build(store=...)")
         return self._setup.store.history(thread_id)
+
+    def to_dict(self, *, types: Mapping[str, object] = NO_TYPES) -> dict[str, Any]:
+        """Return the graph as JSON values, for `GraphBuilder.from_dict`. Functions go by the names of nodes.
+
+        `types` names the types of channels that are classes. Raises UsageError for one without a name, and
+        for a default that is not JSON.
+        """
+        from dialoom.graph.definition_write import definition_of
+
+        return definition_of(self._setup.draft, types)
 
     def to_mermaid(self) -> str:
         """Draw the graph as a Mermaid flowchart."""

@@ -6,6 +6,7 @@ from functools import cached_property
 from dialoom.base.clock import Clock
 from dialoom.base.events import Observer
 from dialoom.graph.checkpoint import CheckpointStore
+from dialoom.graph.draft import Draft
 from dialoom.graph.fingerprint import fingerprint_of
 from dialoom.graph.guard import Chance
 from dialoom.graph.migrate import version_of
@@ -13,7 +14,7 @@ from dialoom.graph.table import Table
 
 
 class Setup:
-    """A table, where its checkpoints go, who listens, and what time it is."""
+    """A table, the draft it was made of, where its checkpoints go, who listens, and what time it is."""
 
     def __init__(
         self,
@@ -23,12 +24,14 @@ class Setup:
         *,
         clock: Clock,
         chance: Chance | None = None,
+        draft: Draft,
     ) -> None:
         self.table = table
         self.store = store
         self.observers = tuple(observers)
         self.clock = clock
         self.chance = chance
+        self.draft = draft
 
     @cached_property
     def state_version(self) -> int:
