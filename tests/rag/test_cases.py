@@ -33,12 +33,11 @@ SHARED = Path(os.environ.get("DIALOOM_SHARED") or Path(__file__).parents[3] / "s
 CASES = SHARED / "cases" / "rag"
 LEFT = frozenset(
     {
-        "pdf-flate-bomb",  # needs the extraction in a limited child process
         "embed-unordered-index",  # needs the embedder that speaks to a server
         "query-empty",  # run against the query graph in test_query.py
     }
 )
-LEFT_AREAS = frozenset({"url"})  # later work: fetching
+LEFT_AREAS = frozenset({"url"})  # run in test_url.py
 
 Case = Mapping[str, Any]
 
