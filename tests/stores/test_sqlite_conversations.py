@@ -360,13 +360,13 @@ def test_a_path_that_cannot_be_is_one_clear_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        ("UPDATE record SET body = '{'", "an entry's row is damaged; restore the file from a copy"),
-        ('UPDATE record SET body = \'{"kind": "Text"}\'', "an entry's row is damaged; "),
+        ("UPDATE record SET body = '{'", "has a damaged row; restore the file from a copy"),
+        ('UPDATE record SET body = \'{"kind": "Text"}\'', "has a damaged row; "),
         (
             "UPDATE conversation SET about = '['",
-            "a conversation's row is damaged; restore the file from a copy",
+            "has a damaged row; ",
         ),
-        ('UPDATE conversation SET about = \'{"branch_from": ".."}\'', "a conversation's row is damaged; "),
+        ('UPDATE conversation SET about = \'{"branch_from": ".."}\'', "has a damaged row; "),
         ("DROP TABLE record", "cannot be used (no such table: record); check the disk"),
     ],
 )

@@ -194,6 +194,9 @@ async def test_a_listing_reports_what_it_leaves_out(
     assert len(caplog.records) == len(problems)
     assert "private words" not in caplog.text
     assert (folder / "torn.yaml.unreadable").read_text("utf-8") == "title: []"
+    (folder / "torn.yaml").write_text("title: mended", "utf-8")
+    assert {header.title for header in (await store.page()).headers} == {"wells", "mended"}
+    assert "torn.yaml" not in store.problems
     with pytest.raises(StoreError, match=r"pipe.yaml is not a regular file; move it away"):
         await store.load("pipe")
 

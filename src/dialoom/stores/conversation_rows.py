@@ -20,6 +20,7 @@ SHIFT = 32
 class Place(NamedTuple):
     """Where a conversation's log stands: its number, how many records, how many visible, last change."""
 
+    id: str
     number: int
     length: int
     visible: int
@@ -48,7 +49,7 @@ class _About(msgspec.Struct, frozen=True, omit_defaults=True):
 def find_place(connection: sqlite3.Connection, conversation_id: str) -> Place:
     """Return where the log stands. Raises `ConversationNotFoundError`."""
     row = connection.execute(
-        "SELECT number, length, visible, updated FROM conversation WHERE id = ?", (conversation_id,)
+        "SELECT id, number, length, visible, updated FROM conversation WHERE id = ?", (conversation_id,)
     ).fetchone()
     if row is None:
         raise ConversationNotFoundError(conversation_id)
@@ -67,7 +68,7 @@ def steps_of(records: Iterable[Record]) -> list[Step]:
 
 def extend_log(connection: sqlite3.Connection, place: Place, steps: Sequence[Step]) -> Place:
     """Write the steps that change anything; return where the log then stands."""
-    number, length, visible, updated = place
+    number, length, visible = place.number, place.length, place.visible
     for step in _effective(connection, place, steps):
         length += 1
         row = number << SHIFT | length
@@ -84,7 +85,7 @@ def extend_log(connection: sqlite3.Connection, place: Place, steps: Sequence[Ste
             visible += 1
     if length > place.length:
         connection.execute("INSERT OR IGNORE INTO unindexed VALUES (?)", (number,))
-    return Place(number, length, visible, updated)
+    return place._replace(length=length, visible=visible)
 
 
 def write_place(connection: sqlite3.Connection, place: Place) -> None:
@@ -103,7 +104,7 @@ def insert_header(connection: sqlite3.Connection, header: Header, about: str) ->
     ).lastrowid
     assert number is not None
     _write_title_words(connection, number, header.title)
-    return Place(number, 0, 0, header.updated)
+    return Place(header.id, number, 0, 0, header.updated)
 
 
 def update_header(connection: sqlite3.Connection, number: int, header: Header, about: str) -> None:
@@ -143,29 +144,23 @@ def read_headers(connection: sqlite3.Connection, clauses: str, values: Sequence[
     return [_header(*row) for row in rows]
 
 
-def read_records(connection: sqlite3.Connection, number: int) -> list[Record]:
+def read_records(connection: sqlite3.Connection, place: Place) -> list[Record]:
     """Return the whole log."""
     rows = connection.execute(
-        "SELECT key, keep, body FROM record WHERE number BETWEEN ? AND ? ORDER BY number", _span(number)
+        "SELECT key, keep, body FROM record WHERE number BETWEEN ? AND ? ORDER BY number", _span(place.number)
     )
-    return [Truncate(keep) if body is None else Append(read_entry(body), key) for key, keep, body in rows]
+    return [
+        Truncate(keep) if body is None else Append(_entry(body, place.id), key) for key, keep, body in rows
+    ]
 
 
-def read_visible(connection: sqlite3.Connection, number: int, *, start: int, end: int) -> tuple[Entry, ...]:
+def read_visible(connection: sqlite3.Connection, place: Place, *, start: int, end: int) -> tuple[Entry, ...]:
     """Return the visible entries from `start` to before `end`; reads no others."""
     rows = connection.execute(
         "SELECT body FROM record WHERE shown >= ? AND shown < ? ORDER BY shown",
-        (number << SHIFT | start, number << SHIFT | end),
+        (place.number << SHIFT | start, place.number << SHIFT | end),
     )
-    return tuple(read_entry(body) for (body,) in rows)
-
-
-def read_entry(body: str) -> Entry:
-    """Decode a stored entry. Raises `StoreError`, for the row is damaged then."""
-    try:
-        return entry_from_json(body)
-    except UsageError as error:
-        raise StoreError("an entry's row is damaged; restore the file from a copy") from error
+    return tuple(_entry(body, place.id) for (body,) in rows)
 
 
 def delete_rows(connection: sqlite3.Connection, number: int) -> None:
@@ -186,7 +181,7 @@ def delete_rows(connection: sqlite3.Connection, number: int) -> None:
 
 def _effective(connection: sqlite3.Connection, place: Place, steps: Sequence[Step]) -> list[Step]:
     """Leave out what changes nothing: known keys, truncations that keep all. Reads only."""
-    number, _, visible, _ = place
+    visible = place.visible
     kept: list[Step] = []
     keys: set[str] = set()
     for step in steps:
@@ -194,7 +189,7 @@ def _effective(connection: sqlite3.Connection, place: Place, steps: Sequence[Ste
             if step.keep >= visible:
                 continue
             visible = step.keep
-        elif step.key is not None and (step.key in keys or _is_delivered(connection, number, step.key)):
+        elif step.key is not None and (step.key in keys or _is_delivered(connection, place.number, step.key)):
             continue
         else:
             visible += 1
@@ -251,4 +246,15 @@ def _header(conversation_id: str, title: str, created: float, updated: float, ab
             meta=rest.meta,
         )
     except (msgspec.DecodeError, UsageError) as error:
-        raise StoreError("a conversation's row is damaged; restore the file from a copy") from error
+        raise _damage(conversation_id) from error
+
+
+def _entry(body: str, conversation_id: str) -> Entry:
+    try:
+        return entry_from_json(body)
+    except UsageError as error:
+        raise _damage(conversation_id) from error
+
+
+def _damage(conversation_id: str) -> StoreError:
+    return StoreError(f"conversation {conversation_id} has a damaged row; restore the file from a copy")

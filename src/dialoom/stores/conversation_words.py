@@ -9,10 +9,10 @@ import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from dialoom.base.errors import StoreError
-from dialoom.conversation.entries import TextEntry
+from dialoom.base.errors import UsageError
+from dialoom.conversation.entries import TextEntry, entry_from_json
 from dialoom.conversation.search import SearchQuery, words
-from dialoom.stores.conversation_rows import SHIFT, read_entry
+from dialoom.stores.conversation_rows import SHIFT
 
 _BATCH = 256
 # a record may have been truncated since its text was read
@@ -116,7 +116,7 @@ def _unindexed(
 def _text(body: str) -> str:
     """Return what is searched of a stored entry; nothing of a damaged one, which loading reports."""
     try:
-        entry = read_entry(body)
-    except StoreError:
+        entry = entry_from_json(body)
+    except UsageError:
         return ""
     return entry.content if isinstance(entry, TextEntry) else ""

@@ -102,7 +102,7 @@ class SqliteConversationStore:
 
         def read(connection: sqlite3.Connection) -> Conversation:
             header = read_header(connection, conversation_id)
-            records = read_records(connection, find_place(connection, conversation_id).number)
+            records = read_records(connection, find_place(connection, conversation_id))
             return Conversation(header, records, clock=self._clock)
 
         return await self._read(read)
@@ -145,7 +145,7 @@ class SqliteConversationStore:
             place = find_place(connection, conversation_id)
             end = place.visible if before is None else max(0, min(before, place.visible))
             start = max(0, end - limit)
-            entries = read_visible(connection, place.number, start=start, end=end)
+            entries = read_visible(connection, place, start=start, end=end)
             return Window(start, place.visible, entries)
 
         return await self._read(read)

@@ -84,7 +84,7 @@ class YamlConversationStore:
 
     @property
     def problems(self) -> Mapping[str, str]:
-        """File names that listings of this store left out, each with what is wrong."""
+        """File names that listings of this store left out, each with what is wrong, until it is put right."""
         with self._guard:
             return dict(self._problems)
 
@@ -185,16 +185,20 @@ class YamlConversationStore:
             yield from (header for _, header in listed.values())
 
     def _try_read(self, name: str, signature: Signature | None) -> StoredConversation | None:
+        file_name = f"{name}{SUFFIX}"
         try:
             path = self._path(name)
             if signature is None:
                 raise StoreError(f"{path} is not a regular file; move it away")
-            return self._read(path)
+            stored = self._read(path)
         except ConversationNotFoundError:  # deleted since the folder was read
             return None
         except (StoreError, UsageError) as error:
-            self._report(f"{name}{SUFFIX}", str(error))
+            self._report(file_name, str(error))
             return None
+        with self._guard:
+            self._problems.pop(file_name, None)
+        return stored
 
     def _report(self, name: str, reason: str) -> None:
         with self._guard:
