@@ -6,6 +6,7 @@ without it their rows are left out, and standard error says so.
 
 import asyncio
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from dialoom.llm import AnthropicProvider, ChatOptions, OpenAIProvider, Provider
 
 PACKAGES: tuple[str, ...] = ("httpx2", "msgspec")
 ROUNDS = 7
+MINIMAL = "httpx2, msgspec, jsonschema_rs, jiter"
 RIVAL_SCRIPT = str(Path(__file__).with_name("rival_stream.py"))
 RIVALS_PYTHON = "DIALOOM_RIVALS_PYTHON"
 MUST = {"openai.create": 0.2, "openai.stream": 0.2, "anthropic.create": 0.7, "anthropic.stream": 0.5}
@@ -40,7 +42,20 @@ def rows() -> list[Row]:
         print(f"{RIVALS_PYTHON} is not set: the rows of the official SDKs are left out", file=sys.stderr)
     with _child(sys.executable, "-m", "bench.stream_server") as server:
         root = _line_of(server)
-        return asyncio.run(_rows(root, rivals))
+        return [_import_row(), *asyncio.run(_rows(root, rivals))]
+
+
+def _import_row() -> Row:
+    """Return the CPU of importing the models, against that of the packages they stand on."""
+    taken: dict[str, list[float]] = {f"import {name}": [] for name in ("dialoom.llm", MINIMAL)}
+    for _ in range(ROUNDS):
+        for code, times in taken.items():
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            subprocess.run([sys.executable, "-c", code], check=True)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    ours, theirs = (1000 * statistics.median(times) for times in taken.values())
+    return Row("import dialoom.llm", "ms", ours, MINIMAL, theirs, must=1.5)
 
 
 async def _rows(root: str, rivals: list[str]) -> list[Row]:
