@@ -38,7 +38,9 @@ def running(start: list[str], *options: str) -> Generator[str]:
     late = threading.Timer(READY_SECONDS, server.kill)
     late.start()
     try:
-        yield _address(server)
+        root = _address(server)
+        late.cancel()
+        yield root
     finally:
         late.cancel()
         server.kill()

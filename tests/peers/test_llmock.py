@@ -32,8 +32,7 @@ pytestmark = [
 ]
 
 HELLO = [user("Say hello to the judge in some words.")]
-# the judge tells a retry from another question by when it saw the first end, so it needs a moment to look
-STRICT = RetryPolicy(first_wait=0.3, longest_wait=1.0, on_interrupt="restart")
+STRICT = RetryPolicy(first_wait=0.15, longest_wait=1.0, on_interrupt="restart")
 PATIENT = ChatOptions(
     model="judged",
     max_tokens=50,
@@ -96,7 +95,8 @@ SURFACED: dict[str, tuple[list[dict[str, Any]], str]] = {
 @pytest.fixture(scope="module")
 def address() -> Generator[str]:
     assert START is not None
-    with running(START) as root:
+    # a pause between chunks lets the judge see who stopped reading; without one all is sent before that
+    with running(START, "--stream-chunk-delay-ms", "20") as root:
         yield root
 
 
