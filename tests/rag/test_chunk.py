@@ -27,10 +27,12 @@ def test_a_short_text_is_one_chunk_and_an_empty_one_none() -> None:
     assert [texts(blank, 20) for blank in ("", " \n\u3000", "\u200b\u200b")] == [[], [], []]
 
 
+@pytest.mark.promise("rag-057")
 def test_windows_overlap_where_there_is_nothing_to_end_at() -> None:
     assert texts("abcdefghij", 5, 2) == ["abcde", "defgh", "ghij"]
 
 
+@pytest.mark.promise("rag-058")
 def test_a_window_ends_with_a_sentence() -> None:
     assert texts("One is here. Two is there! Is three? And version 3.5 is four.", 30) == [
         "One is here. Two is there!",
@@ -84,6 +86,7 @@ def test_the_next_window_starts_with_a_sentence_or_a_word() -> None:
     ]
 
 
+@pytest.mark.promise("rag-059")
 def test_characters_of_many_parts_stay_whole() -> None:
     text = (FAMILY + FLAG + ACCENT + "字") * 8
     whole = set(regex.findall(r"\X", text))

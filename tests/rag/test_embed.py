@@ -26,6 +26,7 @@ def test_the_vectors_are_the_same_on_every_machine_and_in_every_version() -> Non
     assert fingerprint(1024) == GOLDEN
 
 
+@pytest.mark.promise("rag-062")
 def test_another_process_gets_the_same_vectors() -> None:
     script = (
         "from dialoom.rag.embed import HashEmbedder;"

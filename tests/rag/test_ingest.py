@@ -52,6 +52,7 @@ def held(store: InMemoryVectorStore) -> dict[str, list[str]]:
     }
 
 
+@pytest.mark.promise("rag-067")
 async def test_documents_are_stored_with_a_manifest() -> None:
     store, embedder = InMemoryVectorStore(), Touchy()
     report = await ingest_documents(store, embedder, CHUNKER, documents(A="one", B="two. " * 20))
@@ -62,6 +63,7 @@ async def test_documents_are_stored_with_a_manifest() -> None:
     assert (held(store)["A"], len(store), embedder.batches) == (["one"], 4, [4])
 
 
+@pytest.mark.promise("rag-100", "rag-102")
 async def test_ingesting_adds_and_replacing_replaces() -> None:
     store, embedder = InMemoryVectorStore(), Touchy()
     await ingest_documents(store, embedder, CHUNKER, documents(A="old. " * 20))
@@ -71,6 +73,7 @@ async def test_ingesting_adds_and_replacing_replaces() -> None:
     assert held(store) == {"A": ["new"]}
 
 
+@pytest.mark.promise("rag-103")
 async def test_one_document_that_cannot_be_embedded_does_not_stop_the_others() -> None:
     store, embedder = InMemoryVectorStore(), Touchy()
     await replace_documents(store, embedder, CHUNKER, documents(A="old A", B="old B", C="old C"))
@@ -86,6 +89,7 @@ async def test_a_failure_keeps_its_code() -> None:
     assert report.failures == [DocumentFailure("A", "embedder_contract", "EmbedderContractError")]
 
 
+@pytest.mark.promise("rag-101")
 async def test_an_embedder_that_gives_other_vectors_than_it_says_is_caught() -> None:
     class Lying(Touchy):
         async def embed_documents(self, texts: Sequence[str]) -> FloatMatrix:
@@ -95,6 +99,7 @@ async def test_an_embedder_that_gives_other_vectors_than_it_says_is_caught() -> 
     assert [failure.code for failure in report.failures] == ["embedder_contract"]
 
 
+@pytest.mark.promise("rag-060")
 async def test_a_chunker_that_fails_for_one_document_does_not_stop_the_others() -> None:
     class Picky(SlidingWindowChunker):
         def chunk(self, document: Document) -> list[Chunk]:
@@ -109,6 +114,7 @@ async def test_a_chunker_that_fails_for_one_document_does_not_stop_the_others() 
     assert (report.documents, store.documents()) == (1, ["B"])
 
 
+@pytest.mark.promise("rag-104")
 async def test_a_store_that_refuses_one_document_keeps_the_others() -> None:
     class Full(InMemoryVectorStore):
         def replace_documents(self, documents: Sequence[DocumentChunks]) -> None:

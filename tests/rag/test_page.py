@@ -11,6 +11,7 @@ PAGE = """<!doctype html><html><head><title> Refund
 <h2></h2><h2>Time <i>to</i> pay</h2>183 Main<br>East<table><tr><td>AB<td>12</table><h3>Last</h3>end</body>"""
 
 
+@pytest.mark.promise("rag-005")
 def test_a_page_becomes_its_words_with_title_and_headings() -> None:
     document = read_one("a.html", PAGE.encode())
     assert heads(document) == [(1, "Refund policy"), (2, "Time to pay"), (3, "Last")]

@@ -31,6 +31,7 @@ def make_pdf(*pages: str, title: str = "", user: str | None = None, outline: tup
     return file.getvalue()
 
 
+@pytest.mark.promise("rag-003")
 def test_pages_follow_each_other_and_are_remembered() -> None:
     data = make_pdf("Refunds take three days.\nAsk us.", "The second page.", title="Refund\tpolicy")
     document = read_one("a.pdf", data)

@@ -2,9 +2,12 @@
 
 import time
 
+import pytest
+
 from tests.rag.reading import heads, read, read_one, warned
 
 
+@pytest.mark.promise("rag-006")
 def test_a_text_file_is_one_document_named_by_its_path() -> None:
     document = read_one("notes/a.TXT", b"one\r\ntwo\n")
     assert (document.id, document.text) == ("/kb/notes/a.TXT", "one\ntwo\n")
@@ -52,6 +55,7 @@ One line
 """
 
 
+@pytest.mark.promise("rag-007")
 def test_markdown_headings_are_found_where_they_stand() -> None:
     document = read_one("a.md", MARKDOWN.encode())
     assert heads(document) == [(1, "Refunds"), (1, "Time to pay"), (2, "C#"), (3, "Three"), (2, "One line")]

@@ -68,6 +68,7 @@ async def emitted(
     return values, last
 
 
+@pytest.mark.promise("rag-112", "rag-113", "rag-115", "rag-116", "rag-117", "rag-118")
 async def test_an_answer_names_the_sources_it_cites(store: InMemoryVectorStore) -> None:
     usage = Usage(input_tokens=90, output_tokens=9)
     provider = MockProvider().queue_text("Three days [1], see [1] and [9].", usage=usage)
@@ -88,6 +89,7 @@ async def test_an_answer_names_the_sources_it_cites(store: InMemoryVectorStore) 
     ]
 
 
+@pytest.mark.promise("rag-119", "rag-122")
 async def test_the_model_is_told_the_rules_and_the_conversation(
     store: InMemoryVectorStore,
 ) -> None:
@@ -106,6 +108,7 @@ async def test_the_model_is_told_the_rules_and_the_conversation(
     assert (request.options.model, request.options.seed) == ("small", 7)
 
 
+@pytest.mark.promise("rag-120")
 async def test_a_conversation_goes_on_with_the_newest_messages(store: InMemoryVectorStore) -> None:
     provider = MockProvider()
     asked = graph(store, provider, max_history=3)
@@ -128,6 +131,7 @@ async def test_no_history_is_kept_when_none_is_wanted(store: InMemoryVectorStore
     assert result.state["rag_history"] == []
 
 
+@pytest.mark.promise("rag-114")
 async def test_the_answer_streams_without_half_a_citation(store: InMemoryVectorStore) -> None:
     provider = MockProvider().queue_text("Three days [1] 【", chunks=17)
     values, last = await emitted(graph(store, provider), "refunds?")
@@ -137,6 +141,7 @@ async def test_the_answer_streams_without_half_a_citation(store: InMemoryVectorS
     assert last.stop_reason == "finished"
 
 
+@pytest.mark.promise("rag-123")
 async def test_a_model_that_fails_is_an_error_and_no_answer(store: InMemoryVectorStore) -> None:
     error = ProviderError("overloaded", "the server is overloaded; try again later")
     provider = MockProvider().queue_events(TextDelta("Three "), error)
@@ -214,6 +219,7 @@ async def test_a_refusal_is_the_answer_and_cites_nothing(store: InMemoryVectorSt
     assert (result.state["answer"], result.state["answer_cited"]) == ("I would rather not [1].", False)
 
 
+@pytest.mark.promise("rag-107")
 async def test_what_is_looked_at_can_be_chosen(store: InMemoryVectorStore) -> None:
     async def sources(**config: object) -> list[str]:
         provider = MockProvider().queue_text("yes")
@@ -303,6 +309,7 @@ async def test_follow_ups_are_made_whole_and_said_in_other_words(store: InMemory
     assert asked.to_mermaid().index("condense") < asked.to_mermaid().index("vary")
 
 
+@pytest.mark.promise("rag-106", "rag-109")
 async def test_a_reranker_of_ones_own_orders_the_candidates(store: InMemoryVectorStore) -> None:
     class Backwards:
         async def rerank(self, question: str, hits: Sequence[ScoredChunk], k: int) -> list[ScoredChunk]:
@@ -370,6 +377,7 @@ def test_counts_that_count_nothing_are_refused(config: dict[str, int]) -> None:
         RagConfig(**config)
 
 
+@pytest.mark.promise("rag-110", "rag-111")
 def test_the_graph_can_be_added_to_and_drawn(store: InMemoryVectorStore) -> None:
     builder = build_rag_query_graph(store, HashEmbedder(), MockProvider())
     builder.add_node("thank", lambda ctx: None, blocking=False)

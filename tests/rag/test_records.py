@@ -12,6 +12,7 @@ def lines(*records: object) -> bytes:
     return "\n".join(json.dumps(record) for record in records).encode()
 
 
+@pytest.mark.promise("rag-008")
 def test_each_record_is_a_document_named_by_file_and_id() -> None:
     loaded = read("faq.jsonl", lines({"id": "a", "text": "one"}, {"text": "two"}, {"id": 7, "text": "three"}))
     assert [(document.id, document.text) for document in loaded.documents] == [

@@ -33,10 +33,12 @@ async def reranked(rerank_lambda: float, k: int = 3) -> list[str]:
     return [hit.chunk.id for hit in chosen]
 
 
+@pytest.mark.promise("rag-108")
 async def test_a_lambda_of_one_is_pure_relevance() -> None:
     assert [await reranked(1.0), await reranked(1.0, k=2)] == [["a", "b", "c"], ["a", "b"]]
 
 
+@pytest.mark.promise("rag-105")
 async def test_less_lambda_chooses_what_is_unlike_the_ones_before() -> None:
     assert [await reranked(0.2), await reranked(0.0, k=2)] == [["a", "c", "b"], ["a", "c"]]
 

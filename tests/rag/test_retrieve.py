@@ -72,6 +72,7 @@ async def test_words_come_first_and_nearness_fills_up_when_no_model_is_there() -
     assert (await ids(retriever, "三个"))[0] == "zh"
 
 
+@pytest.mark.promise("rag-061")
 async def test_a_model_and_words_are_fused() -> None:
     store = await filled(Meaning("en", "zh"))
     near = await ids(VectorRetriever(store, Meaning()), "how long to wait")

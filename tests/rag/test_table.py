@@ -15,6 +15,7 @@ def row_texts(document: Document) -> list[str]:
     return [document.text[row.start : row.end] for row in document.rows]
 
 
+@pytest.mark.promise("rag-009")
 def test_rows_become_lines_of_column_and_value() -> None:
     document = read_one("a.csv", b'\xef\xbb\xbf"last, first",age\r\n"Doe, Jane",30\r\n\r\n"Roe",\r\n')
     assert row_texts(document) == ["last, first: Doe, Jane\nage: 30", "last, first: Roe"]

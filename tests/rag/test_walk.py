@@ -34,6 +34,7 @@ def told(root: Path, **options: object) -> list[tuple[str, str]]:
     return [(path.removeprefix(f"{document_id(root)}/"), how) for path, how in said]
 
 
+@pytest.mark.promise("rag-012")
 def test_a_folder_is_read_in_the_order_of_paths_and_tells_what_it_left_out(tmp_path: Path) -> None:
     write(tmp_path, b_txt="b", a__one_md="1", a_txt="x", a__deep__two_txt="2", tool_exe="MZ", bad_pdf="no")
     write(tmp_path, _git__config_txt="hidden")
@@ -49,6 +50,7 @@ def test_a_folder_is_read_in_the_order_of_paths_and_tells_what_it_left_out(tmp_p
     assert [document.text for document in load_document(tmp_path)] == ["x", "2", "1", "b"]
 
 
+@pytest.mark.promise("rag-002")
 def test_hidden_files_and_lower_folders_are_a_choice(tmp_path: Path) -> None:
     write(tmp_path, _git__config_txt="hidden", a__b__c_txt="deep", top_txt="top")
     assert told(tmp_path, hidden=True, recursive=False) == [("top.txt", "loaded")]
@@ -72,6 +74,7 @@ def test_a_loop_of_links_is_walked_once(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.promise("rag-013")
 def test_files_of_one_name_have_ids_of_their_own(tmp_path: Path) -> None:
     write(tmp_path, x__readme_md="one", y__readme_md="two")
     ids = [document.id for document in load_document(tmp_path)]
@@ -124,6 +127,7 @@ def test_a_file_that_cannot_be_opened_is_said(tmp_path: Path) -> None:
     assert caught.value.code == "unreadable"
 
 
+@pytest.mark.promise("rag-024")
 def test_a_file_that_is_too_large_is_not_read_on(tmp_path: Path) -> None:
     write(tmp_path, a_txt="x" * 5000)
     with pytest.raises(LoadError, match="larger than 4000 bytes") as caught:
@@ -139,6 +143,7 @@ def test_a_name_without_extension_is_judged_by_its_content(tmp_path: Path) -> No
     assert caught.value.code == "unsupported"
 
 
+@pytest.mark.promise("rag-016")
 def test_a_loader_of_your_own_comes_first(tmp_path: Path) -> None:
     class Shouting:
         def load(self, source: Source) -> Loaded:

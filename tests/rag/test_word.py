@@ -34,6 +34,7 @@ def para(text: str, style: str = "") -> str:
     return f"<w:p>{style}<w:r><w:t>{text}</w:t></w:r></w:p>"
 
 
+@pytest.mark.promise("rag-004")
 def test_a_document_of_word_is_read_in_order() -> None:
     made = docx.Document()
     made.add_heading("退款政策", 1)
