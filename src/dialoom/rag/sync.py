@@ -3,7 +3,10 @@
 import asyncio
 import hashlib
 import os
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 
 import msgspec
 
@@ -11,7 +14,6 @@ from dialoom.base.cancel import CancelScope
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
 from dialoom.rag.chunk import Chunker
 from dialoom.rag.embed import Embedder
-from dialoom.rag.errors import LoadError
 from dialoom.rag.ingest import CutDocument, DocumentFailure, embed_all, failure
 from dialoom.rag.loaders.load import document_id, load_bytes, read_bytes
 from dialoom.rag.loaders.loader import Loaded, LoadOptions
@@ -27,6 +29,8 @@ _BATCH_CHARACTERS = 1_000_000
 _BATCH_SECONDS = 0.2
 _SETTLED_NS = 2_000_000_000  # a file changed this recently may change again within one tick of its clock
 _LOADERS = "loaders-v1"
+_READERS = 2
+_READ_AHEAD = 4
 
 
 class _Unchanged(msgspec.Struct, frozen=True):
@@ -34,6 +38,13 @@ class _Unchanged(msgspec.Struct, frozen=True):
 
     file: FoundFile
     record: SourceRecord | None = None
+
+
+class _Read(msgspec.Struct, frozen=True):
+    """A file that was read, with the record to keep once it is stored."""
+
+    record: SourceRecord
+    loaded: Loaded
 
 
 class _Cut(msgspec.Struct, frozen=True):
@@ -89,8 +100,7 @@ class _Sync:
         self._chunker = chunker
         self._options = options
         self._clock = clock
-        own = "+".join(sorted(options.loaders))
-        self._recipe = f"{_LOADERS}/{options.html_mode}/{own}/{chunker.signature()}"
+        self._recipe = "/".join((_LOADERS, *_choices(options), chunker.signature()))
 
     async def run(self, root: str, path: str, cancel: CancelScope) -> AsyncGenerator[SyncEvent]:
         await asyncio.to_thread(self._store.claim, manifest_of(self._embedder, self._chunker))
@@ -103,12 +113,16 @@ class _Sync:
         for item in skipped:
             yield ledger.skipped(item.path, item.reason)
         outcomes = self._outcomes(files, root, known)
-        while not cancel.cancelled:
-            batch = await asyncio.to_thread(self._take, outcomes, cancel)
-            if not batch:
-                break
-            for event in await self._store_batch(batch, ledger):
-                yield event
+        try:
+            while not cancel.cancelled:
+                batch = await asyncio.to_thread(self._take, outcomes, cancel)
+                if not batch:
+                    break
+                for event in await self._store_batch(batch, ledger):
+                    yield event
+        finally:
+            with suppress(ValueError):  # the thread of a cancelled task is still in it, and will be the last
+                outcomes.close()
         if not cancel.cancelled:
             gone = _vanished(known, files, skipped)
             if gone:
@@ -117,7 +131,7 @@ class _Sync:
                 yield ledger.removed(source)
         yield ledger.finished(cancelled=cancel.cancelled)
 
-    def _take(self, outcomes: Iterator[_Outcome], cancel: CancelScope) -> list[_Outcome]:
+    def _take(self, outcomes: Generator[_Outcome], cancel: CancelScope) -> list[_Outcome]:
         """Read files until there is enough for one commit."""
         batch: list[_Outcome] = []
         characters = 0
@@ -133,11 +147,26 @@ class _Sync:
 
     def _outcomes(
         self, files: Sequence[FoundFile], root: str, known: Mapping[str, SourceRecord]
-    ) -> Iterator[_Outcome]:
-        for file in files:
-            yield self._look(file, root, known.get(file.id))
+    ) -> Generator[_Outcome]:
+        """What has become of each file, in order; the next few are read while one is cut and stored."""
+        executor = ThreadPoolExecutor(_READERS, thread_name_prefix="dialoom-read")
+        ahead: deque[Future[_Unchanged | _Read | _Broken] | _Unchanged] = deque()
+        try:
+            for file in files:
+                old = known.get(file.id)
+                fresh = old if old is not None and not old.error and old.recipe == self._recipe else None
+                if fresh is not None and (fresh.size, fresh.modified_ns) == (file.size, file.modified_ns):
+                    ahead.append(_Unchanged(file))
+                else:
+                    ahead.append(executor.submit(self._look, file, root, fresh))
+                if len(ahead) > _READ_AHEAD:
+                    yield self._cut(ahead.popleft())
+            while ahead:
+                yield self._cut(ahead.popleft())
+        finally:
+            executor.shutdown(wait=False, cancel_futures=True)
 
-    def _look(self, file: FoundFile, root: str, old: SourceRecord | None) -> _Outcome:
+    def _look(self, file: FoundFile, root: str, fresh: SourceRecord | None) -> _Unchanged | _Read | _Broken:
         record = SourceRecord(
             source=file.id,
             root=root,
@@ -145,29 +174,32 @@ class _Sync:
             modified_ns=self._trusted_time(file),
             recipe=self._recipe,
         )
-        fresh = old is not None and not old.error and old.recipe == self._recipe
-        if fresh and old is not None and (old.size, old.modified_ns) == (file.size, file.modified_ns):
-            return _Unchanged(file)
         try:
             data = read_bytes(file.path, self._options)
             record = msgspec.structs.replace(record, content_hash=hashlib.sha256(data).hexdigest())
-            if fresh and old is not None and old.content_hash == record.content_hash:
+            if fresh is not None and fresh.content_hash == record.content_hash:
                 return _Unchanged(file, record)
-            return self._cut(load_bytes(data, file.path, options=self._options, clock=self._clock), record)
-        except LoadError as error:
-            return _Broken(msgspec.structs.replace(record, error=error.code), str(error))
-        except Exception as error:  # noqa: BLE001 - seam: loaders and chunkers may be anyone's code
-            wrong = failure(file.id, error)
-            return _Broken(msgspec.structs.replace(record, error=wrong.code), wrong.message)
+            return _Read(record, load_bytes(data, file.path, options=self._options, clock=self._clock))
+        except Exception as error:  # noqa: BLE001 - seam: loaders may be anyone's code
+            return _broken(record, error)
 
     def _trusted_time(self, file: FoundFile) -> int:
         """The time of change, or 0 while it is so fresh that it may not tell the next change."""
         settled = self._clock.now() * 1e9 - file.modified_ns > _SETTLED_NS
         return file.modified_ns if settled else 0
 
-    def _cut(self, loaded: Loaded, record: SourceRecord) -> _Cut:
-        documents = [CutDocument(document.id, self._chunker.chunk(document)) for document in loaded.documents]
-        return _Cut(record, documents, loaded.warnings)
+    def _cut(self, ready: Future[_Unchanged | _Read | _Broken] | _Unchanged) -> _Outcome:
+        outcome = ready.result() if isinstance(ready, Future) else ready
+        if not isinstance(outcome, _Read):
+            return outcome
+        loaded = outcome.loaded
+        try:
+            documents = [
+                CutDocument(document.id, self._chunker.chunk(document)) for document in loaded.documents
+            ]
+        except Exception as error:  # noqa: BLE001 - seam: chunkers may be anyone's code
+            return _broken(outcome.record, error)
+        return _Cut(outcome.record, documents, loaded.warnings)
 
     async def _store_batch(self, batch: Sequence[_Outcome], ledger: SyncLedger) -> list[SyncEvent]:
         outcomes, changes = await self._embed_batch(batch)
@@ -208,6 +240,21 @@ class _Sync:
                 changes.append(SourceChange(outcome.record, None))
             outcomes.append(outcome)
         return outcomes, changes
+
+
+def _choices(options: LoadOptions) -> list[str]:
+    """What of the options changes the documents; a file that was read with others is read again."""
+    choices = [options.html_mode, "+".join(sorted(options.loaders))]
+    if options.html_parser is not None:
+        choices.append(getattr(options.html_parser, "__qualname__", type(options.html_parser).__name__))
+    if options.metadata:
+        choices.append(msgspec.json.encode(options.metadata, order="sorted").decode())
+    return choices
+
+
+def _broken(record: SourceRecord, error: Exception) -> _Broken:
+    wrong = failure(record.source, error)
+    return _Broken(msgspec.structs.replace(record, error=wrong.code), wrong.message)
 
 
 def _vanished(

@@ -4,9 +4,12 @@ import os
 import stat
 from pathlib import Path
 
+import msgspec
+
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
 from dialoom.base.text import replace_surrogates
 from dialoom.rag.errors import LoadError
+from dialoom.rag.extract.isolate import IsolatedLoader
 from dialoom.rag.loaders.loader import DocumentLoader, Loaded, LoadOptions, Source
 from dialoom.rag.loaders.page import HtmlLoader
 from dialoom.rag.loaders.pdf import PdfLoader
@@ -17,12 +20,13 @@ from dialoom.rag.loaders.word import DocxLoader
 
 _PIECE = 1 << 20
 _TEXT = TextLoader()
-_PDF = PdfLoader()
-_DOCX = DocxLoader()
+_PDF = IsolatedLoader("pdf", PdfLoader())
+_DOCX = IsolatedLoader("docx", DocxLoader())
+_HTML = IsolatedLoader("html", HtmlLoader())
 _BUILT_IN: dict[str, DocumentLoader] = {
     **dict.fromkeys((".txt", ".text", ".log"), _TEXT),
     **dict.fromkeys((".md", ".markdown"), MarkdownLoader()),
-    **dict.fromkeys((".html", ".htm", ".xhtml"), HtmlLoader()),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), _HTML),
     **dict.fromkeys((".csv", ".tsv"), CsvLoader()),
     **dict.fromkeys((".jsonl", ".ndjson"), JsonlLoader()),
     ".pdf": _PDF,
@@ -59,7 +63,20 @@ def load_bytes(
 ) -> Loaded:
     """Read the content of a file that has been read already; `path` names it."""
     source = Source(id=document_id(path), data=data, options=options, clock=clock, started=clock.monotonic())
-    return _choose(source, Path(path)).load(source)
+    return load_source(source, Path(path).suffix)
+
+
+def load_source(source: Source, extension: str) -> Loaded:
+    """Read what has been read or fetched already, as a file of this extension would be."""
+    loaded = _choose(source, extension.lower()).load(source)
+    added = source.options.metadata
+    if not added:
+        return loaded
+    documents = [
+        msgspec.structs.replace(document, metadata={**document.metadata, **added})
+        for document in loaded.documents
+    ]
+    return msgspec.structs.replace(loaded, documents=documents)
 
 
 def read_bytes(path: str | os.PathLike[str], options: LoadOptions) -> bytes:
@@ -94,8 +111,7 @@ def _check_size(size: int, name: str, options: LoadOptions) -> None:
         raise LoadError("limit", message, source=name)
 
 
-def _choose(source: Source, path: Path) -> DocumentLoader:
-    extension = path.suffix.lower()
+def _choose(source: Source, extension: str) -> DocumentLoader:
     if extension in source.options.loaders:
         return source.options.loaders[extension]
     loader = _BUILT_IN.get(extension)

@@ -4,9 +4,10 @@ import codecs
 import re
 from typing import TYPE_CHECKING
 
+from dialoom.base.text import replace_surrogates
 from dialoom.rag.blank import is_blank
-from dialoom.rag.loaders.decode import decode
-from dialoom.rag.loaders.loader import HtmlMode, Loaded, Source
+from dialoom.rag.loaders.decode import Decoded, decode
+from dialoom.rag.loaders.loader import HtmlMode, HtmlParser, Loaded, Source
 from dialoom.rag.loaders.plain import finish
 from dialoom.rag.types import Document, Heading, Metadata
 
@@ -47,12 +48,24 @@ class HtmlLoader:
     """One document per page: all its text, or with `html_mode="main"` its article; the title as metadata.
 
     Elements hidden by attribute or style are left out; a page in which no article is found is read whole.
+    A parser of your own, given here or as `html_parser`, makes the text alone.
     """
 
+    def __init__(self, parser: HtmlParser | None = None) -> None:
+        self._parser = parser
+
     def load(self, source: Source) -> Loaded:
+        declared = source.charset or declared_charset(source.data)
+        decoded = decode(source.data, source=source.id, declared=declared)
+        parser = self._parser or source.options.html_parser
+        if parser is not None:
+            text = replace_surrogates(parser(decoded.text))
+            return finish(source, Document(id=source.id, text=text), decoded)
+        return self._read(source, decoded)
+
+    def _read(self, source: Source, decoded: Decoded) -> Loaded:
         from resiliparse.parse.html import HTMLTree  # heavy, and a folder may hold no page
 
-        decoded = decode(source.data, source=source.id, declared=declared_charset(source.data))
         tree = HTMLTree.parse(decoded.text.replace(_MARK, ""))
         title = " ".join((tree.title or "").split())
         text, headings = _read(tree, source.options.html_mode)
@@ -64,10 +77,13 @@ class HtmlLoader:
 def declared_charset(data: bytes) -> str | None:
     """The codec a page says it is in, as Python names it; None when it does not say."""
     found = _META_CHARSET.search(data, 0, _HEAD) or _XML_ENCODING.search(data, 0, _HEAD)
-    if found is None:
-        return None
+    return known_charset(found[1].decode("ascii")) if found else None
+
+
+def known_charset(name: str | None) -> str | None:
+    """The codec that a page's encoding is read with; None for a name that is none or not given."""
     try:
-        name = codecs.lookup(found[1].decode("ascii")).name
+        name = codecs.lookup(name or "").name
     except LookupError:
         return None
     name = _READ_AS.get(name, name)

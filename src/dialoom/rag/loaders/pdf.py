@@ -8,7 +8,8 @@ from typing import Protocol, cast
 
 from dialoom.rag.blank import is_blank
 from dialoom.rag.errors import LoadError
-from dialoom.rag.loaders.loader import Loaded, Source
+from dialoom.rag.loaders.loader import Loaded, Source, TextExtractor
+from dialoom.rag.loaders.plain import extracted
 from dialoom.rag.types import Document, Heading, LoadWarning, Metadata, PageSpan
 
 _PDFIUM = Lock()  # PDFium keeps global state: one call at a time in a process
@@ -60,10 +61,16 @@ class PdfLoader:
     """One document per file with its pages and bookmarks.
 
     A file that opens with the empty password is read; one that needs another raises `LoadError("encrypted")`.
-    A file whose pages are all images gives no document and the warning `no_text_layer`.
+    A file whose pages are all images gives no document and the warning `no_text_layer`. An extractor of your
+    own, such as OCR, makes the text in its place.
     """
 
+    def __init__(self, extractor: TextExtractor | None = None) -> None:
+        self._extractor = extractor
+
     def load(self, source: Source) -> Loaded:
+        if self._extractor is not None:
+            return extracted(source, self._extractor)
         pdfium = _pdfium()
         with _PDFIUM:
             pdf = _open(pdfium, source)

@@ -4,9 +4,10 @@ import re
 
 import msgspec
 
+from dialoom.base.text import replace_surrogates
 from dialoom.rag.blank import is_blank
 from dialoom.rag.loaders.decode import Decoded, decode
-from dialoom.rag.loaders.loader import Loaded, Source
+from dialoom.rag.loaders.loader import Loaded, Source, TextExtractor
 from dialoom.rag.types import Document, Heading, LoadWarning, Metadata
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -20,7 +21,7 @@ class TextLoader:
     """Plain text and logs: one document per file."""
 
     def load(self, source: Source) -> Loaded:
-        decoded = decode(source.data, source=source.id)
+        decoded = decode(source.data, source=source.id, declared=source.charset)
         return finish(source, Document(id=source.id, text=decoded.text), decoded)
 
 
@@ -28,7 +29,7 @@ class MarkdownLoader:
     """Markdown as it is written; its headings outside code fences become the document's headings."""
 
     def load(self, source: Source) -> Loaded:
-        decoded = decode(source.data, source=source.id)
+        decoded = decode(source.data, source=source.id, declared=source.charset)
         headings = tuple(markdown_headings(decoded.text))
         metadata: Metadata = {"title": headings[0].text} if headings else {}
         document = Document(id=source.id, text=decoded.text, headings=headings, metadata=metadata)
@@ -43,6 +44,17 @@ def finish(source: Source, document: Document, decoded: Decoded) -> Loaded:
     metadata: Metadata = {"source": source.id, "encoding": decoded.encoding, **document.metadata}
     document = msgspec.structs.replace(document, metadata=metadata)
     return Loaded(source=source.id, documents=[document], warnings=decode_warnings(source, decoded))
+
+
+def extracted(source: Source, extract: TextExtractor) -> Loaded:
+    """What somebody else's extractor makes of a file."""
+    text = extract(source.data)
+    source.check_time()
+    source.check_extracted(len(text))
+    if is_blank(text):
+        return empty(source)
+    document = Document(id=source.id, text=replace_surrogates(text), metadata={"source": source.id})
+    return Loaded(source=source.id, documents=[document])
 
 
 def empty(source: Source) -> Loaded:

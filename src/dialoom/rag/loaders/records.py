@@ -29,7 +29,7 @@ class JsonlLoader:
     """
 
     def load(self, source: Source) -> Loaded:
-        decoded = decode(source.data, source=source.id)
+        decoded = decode(source.data, source=source.id, declared=source.charset)
         records = _Records(source)
         if decoded.text.lstrip().startswith("["):
             records.read_array(decoded.text)

@@ -29,7 +29,7 @@ class CsvLoader:
     """
 
     def load(self, source: Source) -> Loaded:
-        decoded = decode(source.data, source=source.id)
+        decoded = decode(source.data, source=source.id, declared=source.charset)
         delimiter = sniff_delimiter(decoded.text[:_SNIFFED_CHARACTERS])
         table = _Table(source)
         try:

@@ -12,6 +12,7 @@ from dialoom.base.clock import SYSTEM_CLOCK, Clock
 from dialoom.rag.errors import LoadError
 from dialoom.rag.loaders.load import document_id, is_supported, load_file
 from dialoom.rag.loaders.loader import Loaded, LoadOptions
+from dialoom.rag.loaders.url import UrlLoader, is_url
 from dialoom.rag.types import Document
 
 SkipReason = Literal["hidden", "unsupported", "unreadable", "loop", "special", "depth"]
@@ -42,11 +43,14 @@ class LoadFailure(msgspec.Struct, frozen=True):
 
 
 def load_document(path: str | os.PathLike[str], options: LoadOptions | None = None) -> list[Document]:
-    """Read a file, or every readable file of a folder in the order of their paths.
+    """Read a file, a web page, or every readable file of a folder in the order of their paths.
 
-    Raises `LoadError` for a file that cannot be read. In a folder such a file is left out: use
-    `iter_documents` to be told, and to hold one file at a time.
+    Raises `LoadError` for a file that cannot be read, `BlockedUrlError` for a URL that the policy of the
+    options refuses. In a folder such a file is left out: use `iter_documents` to be told, and to hold one
+    file at a time.
     """
+    if is_url(os.fspath(path)):
+        return UrlLoader().load(os.fspath(path), options).documents
     if not Path(path).is_dir():
         return load_file(path, options).documents
     return [

@@ -11,8 +11,8 @@ import msgspec
 
 from dialoom.rag.blank import is_blank
 from dialoom.rag.errors import LoadError
-from dialoom.rag.loaders.loader import Loaded, Source
-from dialoom.rag.loaders.plain import empty
+from dialoom.rag.loaders.loader import Loaded, Source, TextExtractor
+from dialoom.rag.loaders.plain import empty, extracted
 from dialoom.rag.loaders.word_text import HeadingStyles, WordText
 from dialoom.rag.types import Document, Metadata
 
@@ -37,10 +37,16 @@ class DocxLoader:
     """One document per file: paragraphs, tables (nested ones too), text boxes and notes in reading order.
 
     Insertions under review are read, deletions are not. Raises `LoadError` with the code `limit` when the
-    XML unpacks to more than allowed, `xml_entities` for a DTD, `encrypted` and `corrupt`.
+    XML unpacks to more than allowed, `xml_entities` for a DTD, `encrypted` and `corrupt`. An extractor of
+    your own makes the text in its place.
     """
 
+    def __init__(self, extractor: TextExtractor | None = None) -> None:
+        self._extractor = extractor
+
     def load(self, source: Source) -> Loaded:
+        if self._extractor is not None:
+            return extracted(source, self._extractor)
         if source.data.startswith(_OLE) and _OLE_LOCKED in source.data:
             message = f"{source.id} is locked with a password; save it without one"
             raise LoadError("encrypted", message, source=source.id)
