@@ -54,11 +54,17 @@ PROMISES: tuple[Promise, ...] = (
         "With concurrent supersteps on, nodes of one superstep are in flight at the same time",
         "tests/graph/test_run.py::test_blocking_nodes_of_a_superstep_run_at_the_same_time",
     ),
-    Promise("graph-005", "004", "MapNode runs its worker once for each item of a list channel"),
+    Promise(
+        "graph-005",
+        "004",
+        "MapNode runs its worker once for each item of a list channel",
+        "tests/graph/test_map.py::test_every_item_runs_exactly_once_and_results_keep_their_order",
+    ),
     Promise(
         "graph-006",
         "004",
         "MapNode never has more items in flight than its concurrency limit",
+        "tests/graph/test_map.py::test_no_more_items_are_in_flight_than_the_limit_says",
     ),
     Promise(
         "graph-007",
@@ -327,6 +333,7 @@ PROMISES: tuple[Promise, ...] = (
         "graph-051",
         "004",
         "The workers of a MapNode see the stop request and start no further items",
+        "tests/graph/test_map.py::test_a_stop_starts_no_further_items_and_keeps_those_that_are_through",
     ),
     # graph (seed 004): human in the loop
     Promise(

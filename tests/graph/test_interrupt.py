@@ -406,3 +406,33 @@ async def test_a_node_left_behind_can_change_nothing_any_more() -> None:
         release.set()
         assert await asyncio.to_thread(left.wait, PATIENCE)
         assert (effects, list(store.history("alice"))) == (expected, before)
+
+
+@pytest.mark.parametrize("blocking", [True, False])
+async def test_an_effect_that_is_under_way_when_the_run_is_stopped_is_not_kept(blocking: bool) -> None:
+    begun, release, left = threading.Event(), threading.Event(), threading.Event()
+    control = RunControl()
+
+    def effect() -> str:
+        begun.set()
+        wait_for(release)
+        return "too late"
+
+    def stuck(ctx: NodeContext) -> None:
+        try:
+            ctx.once("effect", effect)
+        finally:
+            left.set()
+
+    store = Slow() if blocking else MemoryCheckpointStore()
+    builder = GraphBuilder("stuck")
+    builder.add_node("stuck", stuck)
+    builder.add_edge(START, "stuck")
+    run = asyncio.create_task(builder.build(store).run(None, RunOptions(thread_id="alice", control=control)))
+    assert await asyncio.to_thread(begun.wait, PATIENCE)
+    control.cancel()
+    assert (await run).stop_reason == "cancelled"
+    before = list(store.history("alice"))
+    release.set()
+    assert await asyncio.to_thread(left.wait, PATIENCE)
+    assert list(store.history("alice")) == before

@@ -18,7 +18,9 @@ from dialoom.graph import (
     NodeError,
     NodeResult,
     Reducers,
+    ResumeCommand,
     RunOptions,
+    Send,
     State,
     replay,
 )
@@ -51,10 +53,33 @@ def plans(draw: st.DrawFn) -> list[tuple[dict[str, Any], list[int], str]]:
         (
             draw(WRITES),
             draw(st.lists(st.integers(0, count - 1), max_size=3)),
-            draw(st.sampled_from(["edges", "edges", "edges", "goto", "route", "fail", "halt"])),
+            draw(st.sampled_from(ENDINGS)),
         )
         for _ in range(count)
     ]
+
+
+ENDINGS = ["edges", "edges", "edges", "goto", "route", "fail", "halt", "send", "join", "ask", "once", "map"]
+
+
+def asking(result: NodeResult) -> Callable[[NodeContext], NodeResult]:
+    def node(ctx: NodeContext) -> NodeResult:
+        ctx.interrupt("sure?")
+        return result
+
+    return node
+
+
+def noting(result: NodeResult) -> Callable[[NodeContext], NodeResult]:
+    def node(ctx: NodeContext) -> NodeResult:
+        ctx.once("effect", lambda: ctx.node)
+        return result if ctx.has_resume else asking(result)(ctx)
+
+    return node
+
+
+def item(ctx: NodeContext) -> int:
+    return ctx.input or ctx.interrupt("zero?")
 
 
 def graph_of(
@@ -65,21 +90,37 @@ def graph_of(
     builder = GraphBuilder("random")
     for name, reducer in REDUCERS.items():
         builder.add_channel(name, reducer)
+    builder.add_channel("items", default=[1, 0, 2])
+    maps = {f"n{at}" for at, (_, __, ending) in enumerate(plan) if ending == "map"}
+    joined = {f"n{target}" for _, targets, __ in plan[:1] for target in targets}
     for at, (writes, targets, ending) in enumerate(plan):
         names = [f"n{target}" for target in targets]
         result = {
             "fail": NodeResult.fail("planned"),
             "goto": NodeResult.ok(writes, goto=names),
             "halt": NodeResult.ok(writes, halt=True),
+            "send": NodeResult.ok(writes, sends=[Send(name, at) for name in names if name not in maps]),
         }.get(ending, NodeResult.ok(writes))
-        builder.add_node(f"n{at}", wrap(f"n{at}", result), blocking=False, dynamic=True)
-        if ending == "route":
+        if ending == "map":
+            builder.add_map(f"n{at}", item, over="items", into="log")
+        else:
+            node = {"ask": asking, "once": noting}.get(ending, lambda result, at=at: wrap(f"n{at}", result))(
+                result
+            )
+            builder.add_node(f"n{at}", node, blocking=False, dynamic=True)
+        if ending == "join":
+            for name in set(names) - joined - {f"n{at}"}:
+                builder.add_join([f"n{at}", *({"n0"} - {name, f"n{at}"})], name, "reachable")
+                joined.add(name)
+        elif ending == "route":
             builder.add_conditional_edges(f"n{at}", lambda _, names=names: names)
         else:
             for name in names:
                 builder.add_edge(f"n{at}", name)
     builder.add_edge(START, "n0")
     builder.add_edge(START, f"n{len(plan) // 2}")
+    for at in sorted(maps):
+        builder.add_conditional_edges(START, lambda _: [], {at: at})
     return builder.build(store)
 
 
@@ -94,7 +135,8 @@ def test_a_reload_equals_what_was_live(plan: Any, inputs: dict[str, Any], resume
         head = store.load("alice")
         assert head is not None
         assert (head.state, head.id) == (result.state, result.checkpoint_id)
-        result = graph.resume_sync("alice", options=options)
+        answers = ResumeCommand.many({each.id: 7 for each in result.interrupts[:2]})
+        result = graph.resume_sync("alice", answers, options=options)
     history = list(graph.history("alice"))
     state = EMPTY
     for kept in reversed(history):
@@ -114,11 +156,12 @@ def test_with_and_without_a_store_sync_and_async_a_run_comes_to_the_same(
     free = graph_of(plan, None).run_sync(inputs, options)
     looped = asyncio.run(graph_of(plan, None).run(inputs, options))
     for other in (free, looped):
-        assert (other.state, other.stop_reason, other.steps, other.errors) == (
+        assert (other.state, other.stop_reason, other.steps, other.errors, other.interrupts) == (
             kept.state,
             kept.stop_reason,
             kept.steps,
             kept.errors,
+            kept.interrupts,
         )
 
 

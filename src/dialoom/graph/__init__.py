@@ -23,7 +23,9 @@ from dialoom.graph.events import RunFinished as RunFinished
 from dialoom.graph.events import StepCommitted as StepCommitted
 from dialoom.graph.frontier import Frontier as Frontier
 from dialoom.graph.frontier import Interrupt as Interrupt
+from dialoom.graph.frontier import JoinCount as JoinCount
 from dialoom.graph.frontier import Send as Send
+from dialoom.graph.frontier import TaskNote as TaskNote
 from dialoom.graph.graph import Graph as Graph
 from dialoom.graph.log import AppendLog as AppendLog
 from dialoom.graph.memory import MemoryCheckpointStore as MemoryCheckpointStore

@@ -8,6 +8,7 @@ import msgspec
 from dialoom.graph.commit import PAUSED, Outcome
 from dialoom.graph.frontier import Frontier, Send, TaskNote
 from dialoom.graph.frozen import FrozenDict
+from dialoom.graph.items import ITEM
 from dialoom.graph.plan import tasks_of
 from dialoom.graph.result import NodeError, NodeResult
 from dialoom.graph.state import State
@@ -15,8 +16,6 @@ from dialoom.graph.table import MapSpec, Table
 from dialoom.graph.trouble import refused
 
 Key = tuple[str, int | None]
-ITEM = "item"
-"""What the result of one item is called on its way from the node of a map."""
 
 
 class Batch(msgspec.Struct, frozen=True):

@@ -1,7 +1,8 @@
 """Describing a graph, then building it."""
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
 from dialoom.base.events import Observer
@@ -9,15 +10,20 @@ from dialoom.base.text import one_line
 from dialoom.graph.channels import UNSET, Channel
 from dialoom.graph.checkpoint import CheckpointStore
 from dialoom.graph.compile import compile_draft
-from dialoom.graph.draft import Draft, NodeDraft, RouteDraft
+from dialoom.graph.context import NodeContext
+from dialoom.graph.draft import Draft, JoinDraft, NodeDraft, RouteDraft
 from dialoom.graph.errors import GraphBuildError, GraphProblem
 from dialoom.graph.graph import Graph
+from dialoom.graph.joins import Wait
 from dialoom.graph.lint import problems_of
+from dialoom.graph.merges import warnings_of
 from dialoom.graph.migrate import Migration, MoveState
 from dialoom.graph.reducers import Reducer, Reducers
 from dialoom.graph.retry import RetryPolicy
 from dialoom.graph.setup import Setup
-from dialoom.graph.table import Node, Router
+from dialoom.graph.table import MapSpec, Node, OnItemError, Router
+
+_log = logging.getLogger("dialoom.graph")
 
 NOTHING: Mapping[str, Any] = {}
 
@@ -101,6 +107,38 @@ class GraphBuilder:
         """Have `target` follow `source`; START and END are a source and a target too."""
         self._draft.edges.append((source, target))
 
+    def add_map(
+        self,
+        name: str,
+        node: Callable[[NodeContext], Any],
+        *,
+        over: str,
+        into: str,
+        max_concurrency: int = 32,
+        on_item_error: OnItemError = "fail",
+        retry: RetryPolicy | None = None,
+    ) -> None:
+        """Add a node that runs `node` once for each item of channel `over` and writes the results to `into`.
+
+        `node` finds its item as `ctx.input` and returns any value; results are in the order of the items.
+        Plain or async, at most `max_concurrency` of them run at once. An item that fails, with all attempts
+        of `retry`, fails the map (`fail`; the others are kept and do not run again on resume), leaves
+        `{"item", "error", "attempts"}` in its place (`collect`), or is left out (`skip`).
+        """
+        each = MapSpec(over, into, max_concurrency, on_item_error)
+        self._draft.nodes.append(
+            NodeDraft(name, cast("Node", node), blocking=None, dynamic=False, retry=retry, each=each)
+        )
+
+    def add_join(self, sources: Sequence[str], target: str, wait: Wait = "reachable") -> None:
+        """Have `target` run once after several `sources`, whenever each of them finishes.
+
+        It waits for all sources to which a path still leads (`reachable`, so a branch that was not taken is
+        not waited for), for `all` of them, for `any` one, or for that many. When those can no longer come,
+        the run ends with stop_reason error. A goto away from a source counts as not coming.
+        """
+        self._draft.joins.append(JoinDraft(tuple(sources), target, wait))
+
     def add_conditional_edges(
         self,
         source: str,
@@ -109,7 +147,7 @@ class GraphBuilder:
         *,
         default: str | None = None,
     ) -> None:
-        """After `source`, call `route(state)` and follow what it returns: one name, several, or END.
+        """After `source`, call `route(state)` and follow what it returns: names, Sends, several, or END.
 
         With `targets` the names are its keys; a name it does not have leads to `default`, or ends the run
         with stop_reason error. `route` sees the state with the writes of the superstep and must not wait.
@@ -147,8 +185,12 @@ class GraphBuilder:
         problems = problems_of(self._draft)
         if problems:
             raise GraphBuildError(self._draft.name, problems)
+        warnings = warnings_of(self._draft)
+        for warning in warnings:
+            _log.warning("graph %r: %s", self._draft.name, warning)
         draft = self._draft.copy()
-        return Graph(Setup(compile_draft(draft), store, observers, clock=clock, chance=chance, draft=draft))
+        setup = Setup(compile_draft(draft), store, observers, clock=clock, chance=chance, draft=draft)
+        return Graph(setup, warnings)
 
     def _add_schema(self, state: type) -> None:
         from dialoom.graph.schema import channels_of

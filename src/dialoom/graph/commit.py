@@ -113,17 +113,19 @@ def _onward(
 
 
 def _kept(table: Table, notes: Sequence[TaskNote], held: Sequence[Send]) -> tuple[TaskNote, ...]:
-    """Return the notes of `held` tasks, of a map also those of its items, that say anything."""
+    """Return the notes of `held` tasks, and of the items of held maps, that say anything; in commit order."""
     keys = {(task.node, task.item) for task in held}
-    return tuple(
+    nodes = table.nodes
+    kept = [
         note
         for note in notes
         if note != TaskNote(node=note.node, item=note.item)
         and (
             (note.node, note.item) in keys
-            or (table.nodes[note.node].each is not None and (note.node, None) in keys)
+            or (nodes[note.node].each is not None and (note.node, None) in keys)
         )
-    )
+    ]
+    return tuple(sorted(kept, key=lambda note: (nodes[note.node].order, note.item or 0)))
 
 
 def _conclude_lone(table: Table, state: State, frontier: Frontier, result: NodeResult) -> Step:

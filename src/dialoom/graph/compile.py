@@ -7,6 +7,7 @@ from typing import cast
 
 from dialoom.graph.channels import initial_operation
 from dialoom.graph.draft import Draft, JoinDraft, NodeDraft, RouteDraft
+from dialoom.graph.items import item_node
 from dialoom.graph.joins import Join
 from dialoom.graph.names import END, START
 from dialoom.graph.table import Exits, NodeSpec, Route, Table
@@ -81,7 +82,7 @@ def _spec(node: NodeDraft, order: int) -> NodeSpec:
     return NodeSpec(
         name=node.name,
         order=order,
-        fn=node.fn,
+        fn=node.fn if node.each is None else item_node(node.fn, waits=waits),
         is_async=waits,
         blocking=not waits and node.blocking is not False,
         retry=node.retry,

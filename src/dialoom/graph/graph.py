@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from dialoom.base.errors import UsageError
 from dialoom.graph.checkpoint import Checkpoint
 from dialoom.graph.draw import to_mermaid
+from dialoom.graph.errors import GraphProblem
 from dialoom.graph.options import DEFAULT_OPTIONS, RunOptions
 from dialoom.graph.position import Start
 from dialoom.graph.result import RunResult
@@ -27,8 +28,10 @@ class Graph:
     the state its thread has.
     """
 
-    def __init__(self, setup: Setup) -> None:
+    def __init__(self, setup: Setup, warnings: tuple[GraphProblem, ...] = ()) -> None:
         self._setup = setup
+        self.warnings = warnings
+        """What may not be meant, though it can run; logged at build too."""
 
     @property
     def name(self) -> str:

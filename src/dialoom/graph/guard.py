@@ -1,7 +1,6 @@
 """Trying a node until it succeeds: the loop over attempts that both lanes share."""
 
 from collections.abc import Callable
-from itertools import count
 from typing import Protocol
 
 import msgspec
@@ -34,7 +33,9 @@ async def persevere(
     if publisher is not None:
         publisher.node_begin(context.step, spec.name, context.item)
     try:
-        for attempt in count(1):
+        attempt = 0
+        while True:
+            attempt += 1
             tried = await trier.try_once(spec, context.for_attempt(attempt))
             if not isinstance(tried, Failure):
                 outcome = tried
@@ -53,7 +54,6 @@ async def persevere(
     finally:
         if publisher is not None:
             publisher.node_end(context.step, spec.name, status_of(outcome), context.item)
-    raise AssertionError("a count does not end")
 
 
 def timed_out(spec: NodeSpec) -> Failure:

@@ -45,9 +45,7 @@ def arrive(
         ripe = [join for join in joins.values() if _is_ripe(join, waiting, {*active, *fired})]
         if not ripe and not active and not fired:
             # each waits for what only another of them leads to: the first goes
-            ripe = [join for join in joins.values() if join.wait == "reachable" and join.target in waiting][
-                :1
-            ]
+            ripe = [join for join in joins.values() if _gives_way(join, waiting)][:1]
         if not ripe:
             break
         for join in ripe:
@@ -75,6 +73,10 @@ def _is_ripe(join: Join, waiting: Mapping[str, JoinCount], active: Collection[st
         return True
     others = (other for other in waiting if other != join.target and not waiting[other].fired)
     return join.wait == "reachable" and not _missing(join, count) & _possible(join, (*active, *others))
+
+
+def _gives_way(join: Join, waiting: Mapping[str, JoinCount]) -> bool:
+    return join.wait == "reachable" and join.target in waiting and not waiting[join.target].fired
 
 
 def _unspent(

@@ -3,17 +3,19 @@
 from collections import Counter
 from collections.abc import Iterator
 from math import inf
+from typing import get_args
 
 import msgspec
 
 from dialoom.base.text import one_line
 from dialoom.graph.channels import Channel, initial_operation
 from dialoom.graph.compile import is_async, onward_of, reached_from
-from dialoom.graph.draft import Draft, NodeDraft
+from dialoom.graph.draft import Draft, JoinDraft, NodeDraft
 from dialoom.graph.errors import GraphProblem
 from dialoom.graph.migrate import migration_problems
 from dialoom.graph.names import END, START
 from dialoom.graph.reducers import Reducer
+from dialoom.graph.table import MapSpec, OnItemError
 
 MAX_NAME = 200
 
@@ -29,6 +31,7 @@ def problems_of(draft: Draft) -> tuple[GraphProblem, ...]:
         *_node_problems(draft),
         *_edge_problems(draft),
         *_route_problems(draft),
+        *_join_problems(draft),
     )
     return local or tuple(_shape_problems(draft))
 
@@ -89,6 +92,8 @@ def _node_problems(draft: Draft) -> Iterator[GraphProblem]:
             yield GraphProblem("bad-node", where, "its function cannot be called")
         elif (reason := _timeout_trouble(node)) is not None:
             yield GraphProblem("bad-timeout", where, reason)
+        if node.each is not None:
+            yield from _map_problems(draft, where, node.each)
         if node.on_error is not None and node.on_error not in names - {node.name}:
             yield GraphProblem("unknown-node", where, f"on_error={node.on_error!r} is no other node")
 
@@ -102,6 +107,46 @@ def _timeout_trouble(node: NodeDraft) -> str | None:
         return (
             "it has a timeout, so it waits, and blocking=False says that it never does; leave one of them out"
         )
+    return None
+
+
+def _map_problems(draft: Draft, where: str, each: MapSpec) -> Iterator[GraphProblem]:
+    for name in (each.over, each.into):
+        if name not in {channel.name for channel in draft.channels}:
+            yield GraphProblem("unknown-channel", where, f"there is no channel {name!r} for its items")
+    if each.limit < 1:
+        yield GraphProblem("bad-map", where, f"max_concurrency is {each.limit}; give 1 or more")
+    if each.on_item_error not in get_args(OnItemError):
+        ways = ", ".join(get_args(OnItemError))
+        yield GraphProblem("bad-map", where, f"on_item_error is {each.on_item_error!r}; it may be: {ways}")
+
+
+def _join_problems(draft: Draft) -> Iterator[GraphProblem]:
+    names = {node.name for node in draft.nodes}
+    yield from (
+        GraphProblem(
+            "duplicate-join", f"join before {name!r}", f"added {times} times; name all its sources in one"
+        )
+        for name, times in Counter(join.target for join in draft.joins).items()
+        if times > 1
+    )
+    for join in draft.joins:
+        where = f"join before {join.target!r}"
+        for name in (*join.sources, join.target):
+            if name not in names:
+                yield GraphProblem("unknown-node", where, f"there is no node {name!r}")
+        if (reason := _join_trouble(draft, join)) is not None:
+            yield GraphProblem("bad-join", where, reason)
+
+
+def _join_trouble(draft: Draft, join: JoinDraft) -> str | None:
+    if len(set(join.sources)) < len(join.sources) or not join.sources or join.target in join.sources:
+        return "its sources are one or more different nodes, and not its target"
+    if join.wait not in {"reachable", "all", "any", *range(1, len(join.sources) + 1)}:
+        return f"wait is {join.wait!r}; it may be reachable, all, any, or 1 to {len(join.sources)}"
+    for source in join.sources:
+        if (source, join.target) in draft.edges:
+            return f"an edge leads from {source!r} to it too, so it would run twice; keep one of the two"
     return None
 
 
