@@ -3,13 +3,14 @@
 import pytest
 
 from dialoom.graph import MemoryCheckpointStore, Op
-from dialoom.testing.checkpoint_contract import CheckpointStoreContract, checkpoint_after
+from dialoom.testing.checkpoint_contract import NOW, PrunableStoreContract, checkpoint_after
+from dialoom.testing.clock import ManualClock
 
 
-class TestMemoryCheckpointStore(CheckpointStoreContract):
+class TestMemoryCheckpointStore(PrunableStoreContract):
     @pytest.fixture
     def store(self) -> MemoryCheckpointStore:
-        return MemoryCheckpointStore()
+        return MemoryCheckpointStore(clock=ManualClock(NOW))
 
 
 def test_it_keeps_changes_and_not_a_copy_of_the_state_for_each() -> None:

@@ -71,6 +71,24 @@ class CheckpointStore(Protocol):
         ...
 
 
+class PrunableCheckpointStore(CheckpointStore, Protocol):
+    """A store that can be kept small while it is in use."""
+
+    def prune(
+        self, *, keep_last: int | None = None, max_age: float | None = None, thread_id: str | None = None
+    ) -> int:
+        """Forget old checkpoints of one thread or of all, and return how many.
+
+        A thread keeps at most its `keep_last` newest ones and none older than `max_age` seconds, but always
+        its newest one, which is where it goes on. Raises UsageError when no limit is given.
+        """
+        ...
+
+    def compact(self) -> None:
+        """Give the space of what is gone back. Loses nothing."""
+        ...
+
+
 def replay(state: State, ops: Iterable[Op]) -> State:
     """Return what `ops` make of `state`: the same fold that made the live state."""
     values: dict[str, Any] = dict(state)

@@ -5,8 +5,10 @@ from threading import Lock
 
 import msgspec
 
+from dialoom.base.clock import SYSTEM_CLOCK, Clock
 from dialoom.base.errors import ConflictError, StoreError
 from dialoom.graph.checkpoint import Checkpoint, replay
+from dialoom.graph.retention import check_retention, first_kept
 from dialoom.graph.state import EMPTY, State
 
 
@@ -18,7 +20,8 @@ class MemoryCheckpointStore:
 
     blocking = False
 
-    def __init__(self) -> None:
+    def __init__(self, *, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._clock = clock
         self._lock = Lock()
         self._threads: dict[str, dict[str, Checkpoint]] = {}
 
@@ -27,9 +30,10 @@ class MemoryCheckpointStore:
             held = self._threads.get(checkpoint.thread_id, {})
             if checkpoint.id in held:
                 return
-            if checkpoint.version != len(held) + 1:
+            newest = next(reversed(held.values())).version if held else 0
+            if checkpoint.version != newest + 1:
                 raise ConflictError(
-                    f"thread {checkpoint.thread_id!r} is at version {len(held)}, so another run was first;"
+                    f"thread {checkpoint.thread_id!r} is at version {newest}, so another run was first;"
                     " load it again, then decide"
                 )
             if checkpoint.parent_id is not None and checkpoint.parent_id not in held:
@@ -48,20 +52,14 @@ class MemoryCheckpointStore:
         if found is None:
             return None
         line = [found]
-        while (parent_id := line[-1].parent_id) is not None:
-            line.append(held[parent_id])
-        state = replay(EMPTY, (op for checkpoint in reversed(line) for op in checkpoint.ops))
+        while (parent := held.get(line[-1].parent_id or "")) is not None:
+            line.append(parent)
+        state = _begun(line.pop())
+        state = replay(state, (op for checkpoint in reversed(line) for op in checkpoint.ops))
         return msgspec.structs.replace(found, state=state)
 
     def history(self, thread_id: str) -> Iterator[Checkpoint]:
-        held = self._held(thread_id)
-        states: dict[str | None, State] = {None: EMPTY}
-        for checkpoint in held.values():
-            states[checkpoint.id] = replay(states[checkpoint.parent_id], checkpoint.ops)
-        return (
-            msgspec.structs.replace(checkpoint, state=states[checkpoint.id])
-            for checkpoint in reversed(held.values())
-        )
+        return reversed(_with_states(self._held(thread_id)))
 
     def threads(self) -> Iterator[str]:
         with self._lock:
@@ -71,6 +69,46 @@ class MemoryCheckpointStore:
         with self._lock:
             self._threads.pop(thread_id, None)
 
+    def prune(
+        self, *, keep_last: int | None = None, max_age: float | None = None, thread_id: str | None = None
+    ) -> int:
+        check_retention(keep_last, max_age)
+        since = None if max_age is None else self._clock.now() - max_age
+        with self._lock:
+            names = [*self._threads] if thread_id is None else [thread_id]
+            return sum(self._prune(name, keep_last, since) for name in names)
+
+    def compact(self) -> None:
+        """Do nothing: what is forgotten takes no memory."""
+
+    def _prune(self, thread_id: str, keep_last: int | None, since: float | None) -> int:
+        held = self._threads.get(thread_id, {})
+        first = first_kept([checkpoint.created for checkpoint in held.values()], keep_last, since)
+        if first:
+            kept = _with_states(held)[first:]
+            ids = {checkpoint.id for checkpoint in kept}
+            self._threads[thread_id] = {
+                checkpoint.id: checkpoint
+                if checkpoint.parent_id not in ids
+                else msgspec.structs.replace(checkpoint, state=EMPTY)
+                for checkpoint in kept
+            }
+        return first
+
     def _held(self, thread_id: str) -> dict[str, Checkpoint]:
         with self._lock:
             return dict(self._threads.get(thread_id, {}))
+
+
+def _begun(oldest: Checkpoint) -> State:
+    """Return the state of a checkpoint that follows nothing that is held; pruning left it there, if any."""
+    return oldest.state or replay(EMPTY, oldest.ops)
+
+
+def _with_states(held: dict[str, Checkpoint]) -> list[Checkpoint]:
+    """Return the checkpoints of a thread, oldest first, each with its state."""
+    states: dict[str, State] = {}
+    for checkpoint in held.values():
+        before = states.get(checkpoint.parent_id or "")
+        states[checkpoint.id] = _begun(checkpoint) if before is None else replay(before, checkpoint.ops)
+    return [msgspec.structs.replace(checkpoint, state=states[checkpoint.id]) for checkpoint in held.values()]

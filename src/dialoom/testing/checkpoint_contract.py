@@ -4,10 +4,13 @@ from collections.abc import Callable, Sequence
 from threading import Barrier, Thread
 from typing import Any
 
-from dialoom.base.errors import ConflictError, StoreError
+from dialoom.base.errors import ConflictError, StoreError, UsageError
 from dialoom.graph import EMPTY, Checkpoint, CheckpointStore, Frontier, Op, State, replay
+from dialoom.graph.checkpoint import PrunableCheckpointStore
 
 THREAD = "alice"
+NOW = 1_700_000_100.0
+"""The time on the clock of a store that prunes, in seconds; `checkpoint_after` makes older ones."""
 
 
 def checkpoint_after(
@@ -161,6 +164,83 @@ class CheckpointStoreContract:
         firsts = [checkpoint_after(None, "a", say(f"t{at}"), thread_id=f"t{at}") for at in range(8)]
         assert _all_at_once([_saving(store, first) for first in firsts]) == [None] * 8
         assert [store.load(first.thread_id) for first in firsts] == firsts
+
+
+class PrunableStoreContract(CheckpointStoreContract):
+    """The same for a `PrunableCheckpointStore`; its fixture `store` goes by a `ManualClock` at `NOW`."""
+
+    def test_pruning_keeps_the_newest_and_their_states(self, store: PrunableCheckpointStore) -> None:
+        alice, bob = _thread(store, THREAD, 5), _thread(store, "bob", 2)
+        assert store.prune(keep_last=2) == 3
+        for held in (store, self.reopen(store)):
+            assert list(held.history(THREAD)) == [alice[4], alice[3]]
+            assert held.load(THREAD) == alice[4]
+            assert held.load(THREAD, alice[3].id) == alice[3]
+            assert held.load(THREAD, alice[0].id) is None
+            assert list(held.history("bob")) == [bob[1], bob[0]]
+
+    def test_a_pruned_thread_goes_on_and_can_be_pruned_again(self, store: PrunableCheckpointStore) -> None:
+        alice = _thread(store, THREAD, 3)
+        assert store.prune(keep_last=1, thread_id=THREAD) == 2
+        sixth = checkpoint_after(alice[2], "later", say("later"))
+        store.save(sixth)
+        assert store.prune(keep_last=1, thread_id=THREAD) == 1
+        reopened = self.reopen(store)
+        assert list(reopened.history(THREAD)) == [sixth]
+        _refused(ConflictError, lambda: reopened.save(alice[0]))
+        reopened.save(sixth)
+
+    def test_pruning_can_be_limited_to_one_thread(self, store: PrunableCheckpointStore) -> None:
+        alice, bob = _thread(store, THREAD, 3), _thread(store, "bob", 3)
+        assert store.prune(keep_last=1, thread_id="bob") == 2
+        assert store.prune(keep_last=1, thread_id="nobody") == 0
+        assert list(store.history(THREAD)) == alice[::-1]
+        assert list(store.history("bob")) == [bob[2]]
+
+    def test_pruning_by_age_keeps_the_newest_however_old(self, store: PrunableCheckpointStore) -> None:
+        alice = _thread(store, THREAD, 5)
+        age = NOW - alice[3].created
+        assert store.prune(max_age=age) == 3
+        assert list(store.history(THREAD)) == [alice[4], alice[3]]
+        assert store.prune(max_age=0) == 1
+        assert list(store.history(THREAD)) == [alice[4]]
+
+    def test_of_two_limits_each_counts(self, store: PrunableCheckpointStore) -> None:
+        alice, bob = _thread(store, THREAD, 5), _thread(store, "bob", 5)
+        young = NOW - alice[1].created
+        assert store.prune(keep_last=2, max_age=young, thread_id=THREAD) == 3
+        assert store.prune(keep_last=4, max_age=NOW - bob[3].created, thread_id="bob") == 3
+        assert list(store.history(THREAD)) == [alice[4], alice[3]]
+        assert list(store.history("bob")) == [bob[4], bob[3]]
+
+    def test_a_branch_whose_root_was_pruned_keeps_its_state(self, store: PrunableCheckpointStore) -> None:
+        first, second = _thread(store, THREAD, 2)
+        branch = checkpoint_after(first, "branch", say("other"), version=3)
+        _save(store, branch)
+        assert store.prune(keep_last=2) == 1
+        assert list(self.reopen(store).history(THREAD)) == [branch, second]
+
+    def test_a_prune_without_a_limit_is_refused(self, store: PrunableCheckpointStore) -> None:
+        _refused(UsageError, store.prune)
+        _refused(UsageError, lambda: store.prune(keep_last=0))
+        _refused(UsageError, lambda: store.prune(max_age=-1))
+
+    def test_compacting_loses_nothing(self, store: PrunableCheckpointStore) -> None:
+        alice = _thread(store, THREAD, 4)
+        store.compact()
+        assert list(store.history(THREAD)) == alice[::-1]
+        fifth = checkpoint_after(alice[3], "more", say("more"))
+        store.save(fifth)
+        assert self.reopen(store).load(THREAD) == fifth
+
+
+def _thread(store: CheckpointStore, thread_id: str, count: int) -> list[Checkpoint]:
+    """Save `count` checkpoints that follow each other; return them, oldest first."""
+    line = [checkpoint_after(None, f"{thread_id}1", say("1"), thread_id=thread_id)]
+    for at in range(2, count + 1):
+        line.append(checkpoint_after(line[-1], f"{thread_id}{at}", say(f"{at}"), thread_id=thread_id))
+    _save(store, *line)
+    return line
 
 
 def _save(store: CheckpointStore, *checkpoints: Checkpoint) -> None:

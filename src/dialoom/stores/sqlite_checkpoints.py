@@ -1,0 +1,292 @@
+"""Checkpoints in one SQLite file: what changed as one row per superstep, the whole state now and then."""
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
+from functools import partial
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import Final, NamedTuple, Self, TypeVar
+
+from dialoom.base.clock import SYSTEM_CLOCK, Clock
+from dialoom.base.errors import StoreError, UsageError
+from dialoom.graph.checkpoint import Checkpoint
+from dialoom.graph.codec import UnreadableError
+from dialoom.graph.codec_types import TypeCodec
+from dialoom.graph.retention import check_retention
+from dialoom.stores import sqlite_checkpoint_rows as rows
+from dialoom.stores.checkpoint_blob import Blob, BlobCodec
+from dialoom.stores.checkpoint_chain import (
+    Head,
+    after,
+    check_next,
+    is_delta,
+    missing_parent,
+    with_states,
+)
+from dialoom.stores.group_commit import GroupCommit
+from dialoom.stores.sealing import Sealer
+from dialoom.stores.sqlite_checkpoint_file import (
+    Synchronous,
+    connect,
+    open_checkpoint_file,
+    store_error,
+    translated,
+)
+
+T = TypeVar("T")
+_FAILURES: Final = (sqlite3.Error, StoreError, UnicodeEncodeError)
+_COLUMNS: Final = frozenset({"id", "thread_id", "version", "created"})
+_ROOT: Final = _COLUMNS | {"state"}
+_DELTA: Final = _ROOT | {"parent_id"}
+
+
+class _Saving(NamedTuple):
+    """A checkpoint on its way, with what changed encoded outside any transaction."""
+
+    checkpoint: Checkpoint
+    blob: Blob
+
+
+class SqliteCheckpointStore:
+    """A `PrunableCheckpointStore` in one file that threads and processes share.
+
+    A save returns when it is on the disk; saves that wait for each other share one transaction. `synchronous`
+    is "full", which survives a power cut, or "normal", which after one may lack the last saves but is never
+    damaged; `kill -9` loses nothing in either. `types` are the classes whose values the state holds, `sealer`
+    encrypts them. Another process may hold the file for 20 seconds before a save raises ConflictError.
+    A checkpoint that cannot be read raises UnreadableError and leaves the other threads alone.
+    """
+
+    blocking = True
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        types: Iterable[type | TypeCodec] = (),
+        synchronous: Synchronous = "full",
+        sealer: Sealer | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self._path = Path(path)
+        self._codec = BlobCodec(types, sealer)
+        self._clock = clock
+        self._pid = os.getpid()
+        self._writer = open_checkpoint_file(self._path, synchronous)
+        with translated(self._path):
+            self._reader = connect(self._path, "ro")
+        self._writing = Lock()
+        self._reading = Lock()
+        self._closed = False
+        self._commits = GroupCommit(self._commit)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file; closing twice is no error."""
+        with self._writing, self._reading:
+            self._closed = True
+            self._reader.close()
+            self._writer.close()
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        self._check_process()
+        omit = _ROOT if checkpoint.parent_id is None else _DELTA
+        self._commits.submit(_Saving(checkpoint, self._codec.write(checkpoint, omit=omit)))
+
+    def load(self, thread_id: str, checkpoint_id: str | None = None) -> Checkpoint | None:
+        def read(connection: sqlite3.Connection) -> Sequence[rows.Row]:
+            if checkpoint_id is None:
+                return rows.read_chain(connection, thread_id)
+            number = rows.find_number(connection, thread_id)
+            version = None if number is None else rows.find_version(connection, number, checkpoint_id)
+            return () if version is None else rows.read_chain(connection, thread_id, version)
+
+        chain = self._read(read)
+        return self._states(thread_id, chain)[-1] if chain else None
+
+    def history(self, thread_id: str) -> Iterator[Checkpoint]:
+        upto = rows.LAST
+        while chain := self._read(partial(rows.read_chain, thread_id=thread_id, upto=upto)):
+            yield from reversed(self._states(thread_id, chain))
+            upto = chain[0].version - 1
+
+    def threads(self) -> Iterator[str]:
+        return iter(self._read(rows.thread_ids))
+
+    def erase_thread(self, thread_id: str) -> None:
+        """Forget all of a thread, in the file too. Does nothing when there is none."""
+
+        def erase(connection: sqlite3.Connection) -> None:
+            number = rows.find_number(connection, thread_id)
+            if number is not None:
+                rows.delete_thread(connection, number)
+
+        self._change(erase)
+        self._empty_log()
+
+    def prune(
+        self, *, keep_last: int | None = None, max_age: float | None = None, thread_id: str | None = None
+    ) -> int:
+        check_retention(keep_last, max_age)
+        since = None if max_age is None else self._clock.now() - max_age
+        names = [*self.threads()] if thread_id is None else [thread_id]
+        return sum(self._prune(name, keep_last, since) for name in names)
+
+    def compact(self) -> None:
+        """Give the space of what was pruned and erased back to the file system."""
+        with self._writing, self._translated():
+            self._writer.execute("VACUUM")
+        self._empty_log()
+
+    def _commit(self, group: Sequence[_Saving]) -> Sequence[Exception | None]:
+        """Save a group in one transaction; when that fails, each alone, so that none fails for another."""
+        with self._writing:
+            try:
+                return self._transact(group)
+            except _FAILURES as error:
+                if len(group) > 1:
+                    return [self._commit_alone(each) for each in group]
+                return [_told(error, self._path)]
+
+    def _commit_alone(self, saving: _Saving) -> Exception | None:
+        try:
+            return self._transact([saving])[0]
+        except _FAILURES as error:
+            return _told(error, self._path)
+
+    def _transact(self, group: Sequence[_Saving]) -> Sequence[Exception | None]:
+        self._check_open()
+        if len(group) == 1 and rows.follow_head(self._writer, *group[0]):
+            return [None]
+        try:
+            self._writer.execute("BEGIN IMMEDIATE")
+            refusals = [self._attempt(each) for each in group]
+            self._writer.execute("COMMIT")
+        except BaseException:
+            _roll_back(self._writer)
+            raise
+        return refusals
+
+    def _attempt(self, saving: _Saving) -> StoreError | None:
+        """Save one within the transaction; returns why it is refused, having written nothing."""
+        try:
+            self._insert(saving)
+        except StoreError as refusal:
+            return refusal
+        return None
+
+    def _insert(self, saving: _Saving) -> None:
+        checkpoint, blob = saving
+        found = rows.find_head(self._writer, checkpoint.thread_id)
+        number, head = (None, None) if found is None else found
+        if number is not None and self._is_held(number, head, checkpoint):
+            return
+        check_next(checkpoint.thread_id, head, checkpoint)
+        self._check_parent(number, head, checkpoint)
+        delta = is_delta(head, checkpoint, blob.size)
+        if not delta:
+            blob = self._codec.write(checkpoint, omit=_COLUMNS)
+        if number is None:
+            number = rows.add_thread(self._writer, checkpoint.thread_id)
+        added = after(head, checkpoint, blob.size, delta=delta)
+        rows.add_row(self._writer, number, added, checkpoint.created, blob.data)
+
+    def _is_held(self, number: int, head: Head | None, checkpoint: Checkpoint) -> bool:
+        if head is None or checkpoint.version > head.version:
+            return False
+        return rows.is_id_of(self._writer, number, checkpoint.version, checkpoint.id)
+
+    def _check_parent(self, number: int | None, head: Head | None, checkpoint: Checkpoint) -> None:
+        parent = checkpoint.parent_id
+        if parent is None or (head is not None and parent == head.id):
+            return
+        if number is None or rows.find_version(self._writer, number, parent) is None:
+            raise missing_parent(checkpoint)
+
+    def _prune(self, thread_id: str, keep_last: int | None, since: float | None) -> int:
+        def prune(connection: sqlite3.Connection) -> int:
+            number = rows.find_number(connection, thread_id)
+            if number is None:
+                return 0
+            kept = rows.oldest_kept(connection, number, keep_last=keep_last, since=since)
+            chain = rows.read_chain(connection, thread_id, kept)
+            if kept > 1 and chain and chain[0].version < kept:
+                blob = self._codec.write(self._states(thread_id, chain)[-1], omit=_COLUMNS)
+                rows.rebase(connection, number, kept, blob.data, size=blob.size)
+            return rows.delete_before(connection, number, kept)
+
+        return self._change(prune)
+
+    def _states(self, thread_id: str, chain: Sequence[rows.Row]) -> list[Checkpoint]:
+        checkpoints: list[Checkpoint] = []
+        for at, row in enumerate(chain):
+            known = {"id": row.id, "thread_id": thread_id, "version": row.version, "created": row.created}
+            if at:
+                known["parent_id"] = chain[at - 1].id
+            try:
+                if row.version != chain[0].base + at:
+                    raise UnreadableError("what it follows is missing")
+                checkpoints.append(self._codec.read(row.body, known))
+            except UnreadableError as error:
+                raise UnreadableError(
+                    f"checkpoint {row.version} of thread {thread_id!r} in {self._path} cannot be read:"
+                    f" {error}; restore the file, or erase the thread"
+                ) from error
+        return list(with_states(checkpoints))
+
+    def _change(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        self._check_process()
+        with self._writing, self._translated():
+            self._writer.execute("BEGIN IMMEDIATE")
+            try:
+                result = work(self._writer)
+                self._writer.execute("COMMIT")
+            except BaseException:
+                _roll_back(self._writer)
+                raise
+        return result
+
+    def _read(self, ask: Callable[[sqlite3.Connection], T]) -> T:
+        self._check_process()
+        with self._reading, self._translated():
+            return ask(self._reader)
+
+    def _empty_log(self) -> None:
+        """Move what the write-ahead log holds into the file, so that nothing old stays readable in it."""
+        with self._writing, self._translated():
+            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def _translated(self) -> AbstractContextManager[None]:
+        self._check_open()
+        return translated(self._path)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreError(f"the store {self._path} is closed; open it again")
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._pid:
+            raise StoreError(
+                f"the store {self._path} was opened before a fork; open it again in this process"
+            )
+
+
+def _told(error: Exception, path: Path) -> Exception:
+    if isinstance(error, UnicodeEncodeError):
+        return UsageError("a thread or checkpoint id holds half a surrogate pair; choose another")
+    return store_error(error, path) if isinstance(error, sqlite3.Error) else error
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    with suppress(sqlite3.Error):  # the first error is the one to tell
+        connection.rollback()
