@@ -95,6 +95,22 @@ def test_the_nearest_chunks_are_those_of_a_full_scan(store: VectorStore) -> None
     assert [hit.score for hit in hits] == pytest.approx(sorted(cosines, reverse=True)[:20], abs=1e-3)
 
 
+def test_many_questions_are_answered_as_each_alone(store: VectorStore) -> None:
+    rng = np.random.default_rng(3)
+    vectors = rng.normal(size=(300, 8)).astype(np.float32)
+    store.add([chunk(str(number), "d") for number in range(300)], vectors)
+    store.remove("7")
+    questions = rng.normal(size=(70, 8)).astype(np.float32)
+    many = [[hit.chunk.id for hit in hits] for hits in store.search_many(questions, 5)]
+    assert many == [[hit.chunk.id for hit in store.search(question, 5)] for question in questions]
+    assert store.search_many(questions[:2], 0) == [[], []]
+    assert [len(hits) for hits in store.search_many(questions[:1], 999)] == [299]
+    with pytest.raises(DimensionMismatchError):
+        store.search_many(questions[0], 3)
+    with pytest.raises(DimensionMismatchError):
+        store.search_many(questions[:, :3], 3)
+
+
 @pytest.mark.promise("rag-083")
 def test_nothing_below_the_least_score_is_found(store: VectorStore) -> None:
     store.add([chunk("near", "d"), chunk("far", "d")], rows([1, 0.1], [0.1, 1]))

@@ -261,6 +261,27 @@ def test_damage_inside_is_named(opened, tmp_path: Path, statement: str, message:
         opened(read_only=True).search(vector(1, 0), 1)
 
 
+def test_an_index_that_was_mended_is_read_whole(opened, tmp_path: Path) -> None:
+    opened().replace_documents([one("a", 1, 0), one("b", 0, 1)])
+    change(tmp_path, "UPDATE vectors SET dim = 7 WHERE doc_id = 'b'")
+    reader = opened(read_only=True)
+    with pytest.raises(CorruptIndexError):
+        reader.search(vector(1, 0), 9)
+    change(tmp_path, "UPDATE vectors SET dim = 2")
+    assert found(reader, 1, 0) == ["a#0", "b#0"]
+
+
+def test_documents_of_any_size_are_read_in_the_order_they_were_stored(
+    opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dialoom.stores.sqlite_index._ROWS_AT_ONCE", 3)
+    pieces = [chunk(f"a#{number}", "a") for number in range(8)]
+    opened().replace_documents(
+        [DocumentChunks("a", pieces, rows(*([1, 0],) * 8)), one("b", 1, 0), one("c", 1, 0)]
+    )
+    assert found(opened(read_only=True), 1, 0) == [*(piece.id for piece in pieces), "b#0", "c#0"]
+
+
 def test_a_damaged_manifest_is_named(opened, tmp_path: Path) -> None:
     opened().claim(MANIFEST)
     change(tmp_path, "UPDATE manifest SET value = '{}' WHERE key = 'index'")

@@ -3,7 +3,6 @@
 import math
 from array import array
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
 from threading import Lock
 from typing import Generic, TypeVar
 
@@ -42,10 +41,20 @@ class _Segment(msgspec.Struct, Generic[Key], frozen=True):
 
 
 class _Seen(msgspec.Struct, Generic[Key], frozen=True):
-    """One moment of an index: its segments, and which of their rows are still there."""
+    """One moment of an index: its segments, which of their rows are still there, and how long those are."""
 
     segments: tuple[_Segment[Key], ...] = ()
     alive: tuple[NDArray[np.bool_], ...] = ()
+    rows: int = 0
+    norms: tuple[DoubleVector, ...] = ()
+    """What the length of each row does to its scores."""
+
+    def key(self, row: int) -> Key:
+        for segment in self.segments:
+            if row < len(segment.keys):
+                return segment.keys[row]
+            row -= len(segment.keys)
+        raise IndexError(row)
 
 
 class PostingIndex(Generic[Key]):
@@ -86,13 +95,13 @@ class PostingIndex(Generic[Key]):
         """
         seen = self._digested()
         scores = _scores(seen, wanted)
-        count = int(np.count_nonzero(np.isfinite(scores)))
+        rows = np.flatnonzero(scores)
+        scores = scores[rows]
         found: list[tuple[Key, float]] = []
-        if k <= 0 or not count:
+        if k <= 0 or not len(rows):
             return found
-        keys = [*chain.from_iterable(segment.keys for segment in seen.segments)]
-        for page in pages_by_score(scores, k, count=count):
-            hits = [(keys[row], float(scores[row])) for row in page]
+        for page in pages_by_score(scores, k, count=len(rows)):
+            hits = [(seen.key(int(rows[place])), float(scores[place])) for place in page]
             wanted_hits = [True] * len(hits) if keep is None else keep([key for key, _ in hits])
             found += [hit for hit, good in zip(hits, wanted_hits, strict=True) if good]
             if len(found) >= k:
@@ -118,30 +127,32 @@ class PostingIndex(Generic[Key]):
                 segments.append(_merged([second, last]))
                 alive.append(np.ones(len(segments[-1].keys), np.bool_))
             self._fresh, self._gone = {}, []
-            self._seen = _Seen(tuple(segments), tuple(alive))
+            self._seen = _measured(segments, alive)
             return self._seen
 
 
-def _scores(seen: _Seen[Key], wanted: Sequence[str]) -> DoubleVector:
-    """BM25 of every row, minus infinity where no token is: FTS5's sums in its order, to the last bit."""
-    parts = [np.zeros(len(segment.keys)) for segment in seen.segments]
-    rows = sum(int(alive.sum()) for alive in seen.alive)
-    lengths = [segment.lengths.astype(np.float64) for segment in seen.segments]
-    total = sum(float(length[alive].sum()) for length, alive in zip(lengths, seen.alive, strict=True))
+def _measured(segments: Sequence[_Segment[Key]], alive: Sequence[NDArray[np.bool_]]) -> _Seen[Key]:
+    rows = sum(int(each.sum()) for each in alive)
+    total = sum(int(segment.lengths[each].sum()) for segment, each in zip(segments, alive, strict=True))
     average = total / rows if total else 1.0
-    norms = [_K1 * (1 - _B + _B * length / average) for length in lengths]
+    norms = [_K1 * (1 - _B + _B * segment.lengths.astype(np.float64) / average) for segment in segments]
+    return _Seen(tuple(segments), tuple(alive), rows, tuple(norms))
+
+
+def _scores(seen: _Seen[Key], wanted: Sequence[str]) -> DoubleVector:
+    """BM25 of every row, 0 where no token is: FTS5's sums in its order, to the last bit."""
+    parts = [np.zeros(len(segment.keys)) for segment in seen.segments]
     for token in wanted:
         found = [segment.postings(token) for segment in seen.segments]
         hits = sum(int(alive[at].sum()) for alive, (at, _) in zip(seen.alive, found, strict=True))
         if not hits:
             continue
-        idf = math.log((rows - hits + 0.5) / (hits + 0.5))
+        idf = math.log((seen.rows - hits + 0.5) / (hits + 0.5))
         idf = idf if idf > 0 else _LEAST_IDF
-        for part, norm, (at, counts) in zip(parts, norms, found, strict=True):
+        for part, norm, (at, counts) in zip(parts, seen.norms, found, strict=True):
             part[at] += idf * ((counts * (_K1 + 1.0)) / (counts + norm[at]))
-    for part, alive in zip(parts, seen.alive, strict=True):
-        part[(part == 0) | ~alive] = -np.inf
-    return np.concatenate(parts) if parts else np.empty(0)
+    living = [part * alive for part, alive in zip(parts, seen.alive, strict=True)]
+    return np.concatenate(living) if living else np.empty(0)
 
 
 def _segment(keys: Sequence[Key], numbers: Sequence[int], texts: Iterable[str]) -> _Segment[Key]:

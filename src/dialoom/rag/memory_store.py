@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from threading import RLock
 
+import msgspec
 import numpy as np
 
 from dialoom.rag.errors import (
@@ -78,6 +79,10 @@ class InMemoryVectorStore(SyncStore, LexicalIndex, PassageReader):
         hits = snapshot.search(query, k, min_score=min_score, keep=keep if where else None)
         return [ScoredChunk(held.chunk, score) for held, score in hits]
 
+    def search_many(self, queries: FloatMatrix, k: int) -> list[list[ScoredChunk]]:
+        found = self._shelf.matrix.snapshot.search_many(queries, k)
+        return [[ScoredChunk(held.chunk, score) for held, score in hits] for hits in found]
+
     def search_words(self, question: str, k: int, *, where: ChunkFilter | None = None) -> list[ScoredChunk]:
         def keep(keys: Sequence[_Held]) -> list[bool]:
             return [where is None or where(key.chunk) for key in keys]
@@ -145,13 +150,13 @@ class InMemoryVectorStore(SyncStore, LexicalIndex, PassageReader):
         return True
 
 
-class _Held:
-    """A chunk as a key of the matrix: equal only to itself, so a reader keeps the text it found."""
+class _Held(msgspec.Struct, frozen=True, eq=False, gc=False):
+    """A chunk as a key of the matrix: equal only to itself, so a reader keeps the text it found.
 
-    __slots__ = ("chunk",)
+    Nothing a chunk holds can lead back to it, so the collector of cycles need not look at each of them.
+    """
 
-    def __init__(self, chunk: Chunk) -> None:
-        self.chunk = chunk
+    chunk: Chunk
 
 
 class _Shelf:

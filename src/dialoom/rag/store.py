@@ -91,6 +91,10 @@ class VectorStore(Protocol):
         """Put the chunks in the place of whatever the store holds of the document."""
         self.replace_documents([DocumentChunks(doc_id, chunks, vectors)])
 
+    def search_many(self, queries: FloatMatrix, k: int) -> list[list[ScoredChunk]]:
+        """The `k` nearest chunks of each of several questions, one row per question."""
+        return [self.search(query, k) for query in queries]
+
     def remove_document(self, doc_id: str) -> None:
         """Take out all chunks of a document; one that is not there is no error."""
         self.replace_documents([removal(doc_id)])

@@ -2,9 +2,9 @@
 
 import os
 import sqlite3
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
@@ -57,7 +57,7 @@ from dialoom.stores.sqlite_rows import (
 )
 
 _T = TypeVar("_T")
-_BLOCKS_AT_ONCE = 256
+_ROWS_AT_ONCE = 4_096
 _NO_ROWS = np.empty((0, 0), np.float32)
 
 
@@ -146,6 +146,15 @@ class SqliteVectorStore(SyncStore, LexicalIndex, PassageReader):
             self._refresh(connection)
             hits = self._matrix.snapshot.search(query, k, min_score=min_score, keep=asked.keep)
             return [ScoredChunk(asked.seen[number], score) for number, score in hits]
+
+        return self._read(find)
+
+    def search_many(self, queries: FloatMatrix, k: int) -> list[list[ScoredChunk]]:
+        def find(connection: sqlite3.Connection) -> list[list[ScoredChunk]]:
+            self._refresh(connection)
+            found = self._matrix.snapshot.search_many(queries, k)
+            chunks = read_chunks(connection, [*{number for hits in found for number, _ in hits}])
+            return [[ScoredChunk(chunks[number], score) for number, score in hits] for hits in found]
 
         return self._read(find)
 
@@ -239,14 +248,23 @@ class SqliteVectorStore(SyncStore, LexicalIndex, PassageReader):
         if new:
             # blocks are numbered upwards, so the new ones are the last
             blocks = read_blocks(connection, "WHERE version >= ? ORDER BY version", (min(new),))
-            while batch := list(islice(blocks, _BLOCKS_AT_ONCE)):
-                self._take_in(batch)
+            try:
+                for batch in _batches(self._noted(blocks)):
+                    numbers = [number for some, _ in batch for number in some]
+                    self._matrix.replace([], numbers, np.concatenate([rows for _, rows in batch]))
+            except BaseException:
+                self._matrix.clear()  # what was noted and not taken in would be missing for ever
+                self._blocks.clear()
+                raise
         self._generation = generation
 
-    def _take_in(self, blocks: Sequence[Block]) -> None:
-        numbers = [number for block in blocks for number in block.numbers.tolist()]
-        self._matrix.replace([], numbers, np.concatenate([block.rows for block in blocks]))
-        self._blocks |= {block.version: block.numbers.tolist() for block in blocks}
+    def _noted(self, blocks: Iterable[Block]) -> Iterator[tuple[list[int], FloatMatrix]]:
+        """The numbers and rows of blocks, which are remembered as read; a long one in pieces."""
+        for block in blocks:
+            numbers = self._blocks[block.version] = block.numbers.tolist()
+            for start in range(0, len(numbers), _ROWS_AT_ONCE):
+                stop = start + _ROWS_AT_ONCE
+                yield numbers[start:stop], block.rows(start, stop)
 
     def _read(self, ask: Callable[[sqlite3.Connection], _T]) -> _T:
         """Ask within one read transaction: every statement sees the same moment."""
@@ -298,6 +316,22 @@ class _Asked:
             number in self.seen and (self._where is None or self._where(self.seen[number]))
             for number in numbers
         ]
+
+
+def _batches(
+    pieces: Iterable[tuple[list[int], FloatMatrix]],
+) -> Iterator[list[tuple[list[int], FloatMatrix]]]:
+    """Pieces together, about as many rows at once as one of them may have."""
+    batch: list[tuple[list[int], FloatMatrix]] = []
+    rows = 0
+    for piece in pieces:
+        batch.append(piece)
+        rows += len(piece[0])
+        if rows >= _ROWS_AT_ONCE:
+            yield batch
+            batch, rows = [], 0
+    if batch:
+        yield batch
 
 
 def _pages(hits: Sequence[tuple[int, float]], k: int) -> Iterator[Sequence[tuple[int, float]]]:

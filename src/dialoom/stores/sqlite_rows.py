@@ -26,7 +26,11 @@ class Block(msgspec.Struct, frozen=True):
 
     version: int
     numbers: NDArray[np.int64]
-    rows: FloatMatrix
+    stored: NDArray[np.float16] | NDArray[np.float32]
+
+    def rows(self, start: int = 0, stop: int | None = None) -> FloatMatrix:
+        """Some of the vectors, for single precision takes more room than the file has. All are finite."""
+        return check_rows(self.stored[start:stop].astype(np.float32), None)
 
 
 def read_manifest(connection: sqlite3.Connection) -> IndexManifest | None:
@@ -136,7 +140,7 @@ def _thin_out(connection: sqlite3.Connection, doc_id: str, gone: Sequence[int]) 
             continue
         connection.execute("DELETE FROM vectors WHERE version = ?", (block.version,))
         if keep.any():
-            _insert_block(connection, doc_id, block.numbers[keep].tolist(), block.rows[keep])
+            _insert_block(connection, doc_id, block.numbers[keep].tolist(), block.rows()[keep])
     if not left:
         connection.execute("DELETE FROM documents WHERE id = ?", (doc_id,))
 
@@ -158,8 +162,7 @@ def read_blocks(
         if len(raw_numbers) % 8 or dim < 1 or odd or size not in _FLOATS:
             raise CorruptIndexError("a vector of the index is damaged; rebuild the index")
         numbers = np.frombuffer(raw_numbers, "<i8").astype(np.int64, copy=False)
-        rows = np.frombuffer(raw_rows, _FLOATS[size]).astype(np.float32, copy=False)
-        yield Block(version, numbers, check_rows(rows.reshape(len(numbers), dim), None))
+        yield Block(version, numbers, np.frombuffer(raw_rows, _FLOATS[size]).reshape(len(numbers), dim))
 
 
 def read_chunks(connection: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, Chunk]:
