@@ -213,7 +213,11 @@ def test_a_window_without_room_is_a_mistake() -> None:
         OllamaProvider(num_ctx=0)
 
 
-LINES = st.lists(st.dictionaries(st.text(max_size=3), st.text(max_size=5), max_size=2), max_size=5)
+CHARS = 'ab0"\\{}[]:, \n\u2028你😀'
+"""Few characters but telling ones; the tables of all of them take a fresh checkout seconds to make."""
+LINES = st.lists(
+    st.dictionaries(st.text(CHARS, max_size=3), st.text(CHARS, max_size=5), max_size=2), max_size=5
+)
 
 
 @given(LINES, st.lists(st.integers(0, 200), max_size=6), st.booleans())

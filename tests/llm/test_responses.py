@@ -331,8 +331,10 @@ async def test_a_call_cut_at_the_limit_must_not_be_run() -> None:
     assert (answer.tool_calls[0].problem, answer.finish_reason) == ("truncated", "length")
 
 
+CHARS = 'ab0"\\{}[]:, \n\u2028你😀'
+"""Few characters but telling ones; the tables of all of them take a fresh checkout seconds to make."""
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=4),
+    st.none() | st.booleans() | st.integers() | st.text(CHARS, max_size=4),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(

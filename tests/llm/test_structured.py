@@ -25,6 +25,7 @@ from dialoom.llm import (
     user,
 )
 from dialoom.llm.json_schema import Violation
+from dialoom.llm.retry import ONCE
 from dialoom.llm.structured import StructuredResult, chat_structured
 from dialoom.testing.wire import WireReply, WireServer
 
@@ -298,7 +299,7 @@ async def test_any_other_failure_is_the_callers_to_see() -> None:
         with pytest.raises(ProviderError, match="check the api key"):
             await chat_structured(llm, ASKED, STAY)
         with pytest.raises(ProviderError, match="the script has no reply"):
-            await chat_structured(llm, ASKED, STAY, mode="prompt")
+            await chat_structured(llm, ASKED, STAY, mode="prompt", options=ChatOptions(retry=ONCE))
 
 
 async def test_a_tool_can_carry_the_answer() -> None:
