@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 from sybil import Example, Sybil
 from sybil.integration.pytest import SybilItem
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
@@ -16,6 +17,11 @@ from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 from dialoom.cli.config import load_config
 
 ROOT = Path(__file__).parent
+
+# A fresh checkout builds hypothesis' tables during the first example, and a shared machine is slow at times:
+# neither is a fault of what is tested.
+settings.register_profile("dialoom", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("dialoom")
 
 
 def open_desk(namespace: dict[str, Any]) -> None:

@@ -1821,7 +1821,12 @@ PROMISES: tuple[Promise, ...] = (
         "OpenAIEmbedder retries 429 and 5xx with back-off",
         "tests/llm/test_embeddings.py::test_a_busy_or_broken_server_is_asked_again",
     ),
-    Promise("rag-065", "004", "OpenAIEmbedder takes HashEmbedder's place without other changes"),
+    Promise(
+        "rag-065",
+        "004",
+        "OpenAIEmbedder takes HashEmbedder's place without other changes",
+        "tests/rag/test_openai_embedder.py::test_an_index_of_a_servers_vectors_answers_like_any_other",
+    ),
     # rag (seed 004): index manifest
     Promise(
         "rag-066",

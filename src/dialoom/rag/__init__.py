@@ -79,6 +79,7 @@ from dialoom.rag.manifest import check_embedder as check_embedder
 from dialoom.rag.manifest import check_manifest as check_manifest
 from dialoom.rag.manifest import manifest_of as manifest_of
 from dialoom.rag.memory_store import InMemoryVectorStore as InMemoryVectorStore
+from dialoom.rag.openai_embedder import OpenAIEmbedder as OpenAIEmbedder
 from dialoom.rag.parents import ParentChildRetriever as ParentChildRetriever
 from dialoom.rag.query import AnswerCut as AnswerCut
 from dialoom.rag.query import AnswerDelta as AnswerDelta
