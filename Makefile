@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 LOCKED := $(PIP) install --require-hashes
 
-.PHONY: demo test check promises bench lock clean picture
+.PHONY: demo test check promises bench crash lock clean picture
 .DELETE_ON_ERROR:
 
 demo: .venv/run.stamp ## the main job on real files: an English and a Chinese question, answered with citations
@@ -21,6 +21,9 @@ promises: .venv/dev.stamp ## what the requirements promise, and which test carri
 
 bench: .venv/dev.stamp ## ratios against rivals and floors
 	@$(BIN)/python -m bench
+
+crash: .venv/dev.stamp ## kill -9 at 300 random moments on each store, and count what is lost
+	@$(BIN)/python scripts/crash.py
 
 picture: .venv/dev.stamp ## the terminal picture in the README, drawn from a real run
 	@$(BIN)/python scripts/make_picture.py
