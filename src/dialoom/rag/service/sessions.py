@@ -1,0 +1,41 @@
+"""Conversations of a service: each remembers its newest messages, the longest resting one is forgotten."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from dialoom.llm import Message
+
+
+class Session:
+    """What was said so far. One question at a time: a second one waits for the first one's answer."""
+
+    def __init__(self) -> None:
+        self.history: list[Message] = []
+        self.lock = asyncio.Lock()
+
+
+class Sessions:
+    """Sessions by id, at most `most` of them."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._sessions: OrderedDict[str, Session] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    @asynccontextmanager
+    async def turn(self, session_id: str | None) -> AsyncGenerator[Session]:
+        """The session for one question; a fresh one that is not kept when there is no id."""
+        session = Session() if session_id is None else self._get(session_id)
+        async with session.lock:
+            yield session
+
+    def _get(self, session_id: str) -> Session:
+        session = self._sessions.setdefault(session_id, Session())
+        self._sessions.move_to_end(session_id)
+        while len(self._sessions) > self._most:
+            self._sessions.popitem(last=False)
+        return session
