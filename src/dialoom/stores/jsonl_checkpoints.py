@@ -29,8 +29,8 @@ from dialoom.stores.jsonl_log import Entry, JsonlLog
 from dialoom.stores.sealing import Sealer
 
 
-class _Saving(NamedTuple):
-    """A checkpoint on its way, with what changed encoded before any lock is taken."""
+class Saving(NamedTuple):
+    """A checkpoint on its way to the disk, with what changed encoded before any lock is taken."""
 
     checkpoint: Checkpoint
     line: bytes
@@ -67,7 +67,7 @@ class JsonlCheckpointStore:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._lock = FileLock(self._path)
         self._log = JsonlLog(self._path, fsync=fsync)
-        self._commits = GroupCommit(self._commit)
+        self._commits = GroupCommit(self.commit)
 
     def __enter__(self) -> Self:
         return self
@@ -86,7 +86,24 @@ class JsonlCheckpointStore:
                 self._lock.close()
 
     def save(self, checkpoint: Checkpoint) -> None:
-        self._commits.submit(_Saving(checkpoint, self._codec.write(checkpoint, full=False)))
+        self._commits.submit(self.prepare(checkpoint))
+
+    def prepare(self, checkpoint: Checkpoint) -> Saving:
+        """Return what `commit` writes. Raises StoreError for what cannot be stored."""
+        return Saving(checkpoint, self._codec.write(checkpoint, full=False))
+
+    def commit(self, group: Sequence[Saving]) -> Sequence[Exception | None]:
+        """Append a group with one sync; one that is refused writes nothing and fails nobody else."""
+        try:
+            with self._writing():
+                lines: list[bytes] = []
+                heads: dict[str, Head] = {}
+                refusals = [self._attempt(each, heads, lines) for each in group]
+                if lines:
+                    self._log.append(lines)
+        except StoreError as error:
+            return [error] * len(group)
+        return refusals
 
     def load(self, thread_id: str, checkpoint_id: str | None = None) -> Checkpoint | None:
         with self._reading():
@@ -136,20 +153,7 @@ class JsonlCheckpointStore:
         with self._writing():
             self._rewrite(lambda name: (summed(checked(line)) for line in self._log.lines(name)))
 
-    def _commit(self, group: Sequence[_Saving]) -> Sequence[Exception | None]:
-        """Append a group with one sync; one that is refused writes nothing and fails nobody else."""
-        try:
-            with self._writing():
-                lines: list[bytes] = []
-                heads: dict[str, Head] = {}
-                refusals = [self._attempt(each, heads, lines) for each in group]
-                if lines:
-                    self._log.append(lines)
-        except StoreError as error:
-            return [error] * len(group)
-        return refusals
-
-    def _attempt(self, saving: _Saving, heads: dict[str, Head], lines: list[bytes]) -> StoreError | None:
+    def _attempt(self, saving: Saving, heads: dict[str, Head], lines: list[bytes]) -> StoreError | None:
         """Add the line of one to `lines`, unless it is held; returns why it is refused."""
         try:
             line = self._line_of(saving, heads)
@@ -159,7 +163,7 @@ class JsonlCheckpointStore:
             lines.append(line)
         return None
 
-    def _line_of(self, saving: _Saving, heads: dict[str, Head]) -> bytes | None:
+    def _line_of(self, saving: Saving, heads: dict[str, Head]) -> bytes | None:
         checkpoint, line = saving
         entries = self._log.entries(checkpoint.thread_id)
         if _is_held(entries, checkpoint):

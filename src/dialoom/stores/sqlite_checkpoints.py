@@ -43,8 +43,8 @@ _ROOT: Final = _COLUMNS | {"state"}
 _DELTA: Final = _ROOT | {"parent_id"}
 
 
-class _Saving(NamedTuple):
-    """A checkpoint on its way, with what changed encoded outside any transaction."""
+class Saving(NamedTuple):
+    """A checkpoint on its way to the disk, with what changed encoded outside any transaction."""
 
     checkpoint: Checkpoint
     blob: Blob
@@ -81,7 +81,7 @@ class SqliteCheckpointStore:
         self._writing = Lock()
         self._reading = Lock()
         self._closed = False
-        self._commits = GroupCommit(self._commit)
+        self._commits = GroupCommit(self.commit)
 
     def __enter__(self) -> Self:
         return self
@@ -100,8 +100,22 @@ class SqliteCheckpointStore:
 
     def save(self, checkpoint: Checkpoint) -> None:
         self._check_process()
+        self._commits.submit(self.prepare(checkpoint))
+
+    def prepare(self, checkpoint: Checkpoint) -> Saving:
+        """Return what `commit` writes. Raises StoreError for what cannot be stored."""
         omit = _ROOT if checkpoint.parent_id is None else _DELTA
-        self._commits.submit(_Saving(checkpoint, self._codec.write(checkpoint, omit=omit)))
+        return Saving(checkpoint, self._codec.write(checkpoint, omit=omit))
+
+    def commit(self, group: Sequence[Saving]) -> Sequence[Exception | None]:
+        """Save a group in one transaction; when that fails, each alone, so that none fails for another."""
+        with self._writing:
+            try:
+                return self._transact(group)
+            except _FAILURES as error:
+                if len(group) > 1:
+                    return [self._commit_alone(each) for each in group]
+                return [_told(error, self._path)]
 
     def load(self, thread_id: str, checkpoint_id: str | None = None) -> Checkpoint | None:
         def read(connection: sqlite3.Connection) -> Sequence[rows.Row]:
@@ -148,23 +162,13 @@ class SqliteCheckpointStore:
             self._writer.execute("VACUUM")
         self._empty_log()
 
-    def _commit(self, group: Sequence[_Saving]) -> Sequence[Exception | None]:
-        """Save a group in one transaction; when that fails, each alone, so that none fails for another."""
-        with self._writing:
-            try:
-                return self._transact(group)
-            except _FAILURES as error:
-                if len(group) > 1:
-                    return [self._commit_alone(each) for each in group]
-                return [_told(error, self._path)]
-
-    def _commit_alone(self, saving: _Saving) -> Exception | None:
+    def _commit_alone(self, saving: Saving) -> Exception | None:
         try:
             return self._transact([saving])[0]
         except _FAILURES as error:
             return _told(error, self._path)
 
-    def _transact(self, group: Sequence[_Saving]) -> Sequence[Exception | None]:
+    def _transact(self, group: Sequence[Saving]) -> Sequence[Exception | None]:
         self._check_open()
         if len(group) == 1 and rows.follow_head(self._writer, *group[0]):
             return [None]
@@ -177,7 +181,7 @@ class SqliteCheckpointStore:
             raise
         return refusals
 
-    def _attempt(self, saving: _Saving) -> StoreError | None:
+    def _attempt(self, saving: Saving) -> StoreError | None:
         """Save one within the transaction; returns why it is refused, having written nothing."""
         try:
             self._insert(saving)
@@ -185,7 +189,7 @@ class SqliteCheckpointStore:
             return refusal
         return None
 
-    def _insert(self, saving: _Saving) -> None:
+    def _insert(self, saving: Saving) -> None:
         checkpoint, blob = saving
         found = rows.find_head(self._writer, checkpoint.thread_id)
         number, head = (None, None) if found is None else found
