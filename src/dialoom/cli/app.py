@@ -15,8 +15,10 @@ from dialoom.cli.flags import (
     DEFAULT_INDEX,
     NO_KNOWLEDGE_FLAGS,
     NO_MODEL_FLAGS,
+    NO_SERVICE_FLAGS,
     KnowledgeFlags,
     ModelFlags,
+    ServiceFlags,
 )
 
 HELP = """\
@@ -136,6 +138,47 @@ def graph_show_command(file: Path, /) -> ExitCode:
     from dialoom.cli.graph import show
 
     return show(file)
+
+
+rag_app = App(name="rag", help="Knowledge as a process, and how good its answers are.")
+app.command(rag_app)
+
+
+@rag_app.default
+def rag_command(
+    *,
+    knowledge: KnowledgeFlags = NO_KNOWLEDGE_FLAGS,
+    model: ModelFlags = NO_MODEL_FLAGS,
+    service: ServiceFlags = NO_SERVICE_FLAGS,
+) -> ExitCode:
+    """Serve questions over lines of JSON on stdin and stdout, for any front end to wrap."""
+    from dialoom.cli.rag import rag_service
+
+    return _wait_for(rag_service(knowledge, model, service))
+
+
+@rag_app.command(name="eval")
+def rag_eval_command(
+    questions: Path,
+    /,
+    *,
+    docs: Path | None = None,
+    tune: Annotated[bool, Parameter(negative="")] = False,
+) -> ExitCode:
+    """Measure retrieval and citations on questions whose answers are known.
+
+    Parameters
+    ----------
+    questions
+        A file in the format of SQuAD (JSON), or one question per line (JSONL).
+    docs
+        The folder that JSONL questions are about.
+    tune
+        Also search weights for fusing words and vectors.
+    """
+    from dialoom.cli.rag import rag_eval
+
+    return _wait_for(rag_eval(questions, docs, tuned=tune))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

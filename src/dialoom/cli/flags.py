@@ -10,6 +10,7 @@ DEFAULT_INDEX = Path(".dialoom/knowledge.sqlite")
 
 _KNOWLEDGE = Group("Knowledge", sort_key=1)
 _MODEL = Group("Model", sort_key=2)
+_SERVICE = Group("Service", sort_key=3)
 _NO_OPPOSITE = Parameter(negative="")
 
 
@@ -47,5 +48,24 @@ class ModelFlags:
     """Print every place that was looked at for a model, and what came of it."""
 
 
+@Parameter(name="*", group=_SERVICE)
+@dataclass(frozen=True, kw_only=True)
+class ServiceFlags:
+    """Who may use a service, and for how long."""
+
+    auth_token: str | None = None
+    """Each request has to carry it as "auth"; better set DIALOOM_RAG_TOKEN, which no process list shows."""
+    read_only: Annotated[bool, _NO_OPPOSITE] = False
+    """Refuse everything that would change the index; DIALOOM_RAG_READ_ONLY=1 does the same."""
+    timeout_ms: Annotated[int | None, Parameter(validator=validators.Number(gte=1))] = None
+    """Give a question up after so many milliseconds."""
+
+    @property
+    def timeout(self) -> float | None:
+        """Seconds, None for no bound."""
+        return None if self.timeout_ms is None else self.timeout_ms / 1000
+
+
 NO_KNOWLEDGE_FLAGS = KnowledgeFlags()
 NO_MODEL_FLAGS = ModelFlags()
+NO_SERVICE_FLAGS = ServiceFlags()

@@ -1,0 +1,96 @@
+"""Knowledge as a process: lines of JSON in and out, over real pipes."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dialoom.cli.flags import ServiceFlags
+from tests.cli.terminal import Terminal
+
+SOON = 60
+
+
+def piped(
+    *words: str, lines: list[dict[str, object]], **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run `dialoom rag` with `lines` on its stdin."""
+    return subprocess.run(
+        [sys.executable, "-m", "dialoom", "rag", *words],
+        input="".join(json.dumps(line) + "\n" for line in lines),
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=SOON,
+        check=False,
+    )
+
+
+def test_questions_are_answered_over_pipes_and_stdout_holds_nothing_else(
+    terminal: Terminal, docs: Path
+) -> None:
+    requests: list[dict[str, object]] = [
+        {"id": 1, "op": "health"},
+        {"id": 2, "op": "query", "query": "How long do refunds take?"},
+        {"id": 3, "op": "shutdown"},
+    ]
+    done = piped("--docs", str(docs), "--offline", lines=requests)
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    final = next(answer for answer in answers if answer.get("event") == "final")
+    assert done.returncode == 0, done.stderr
+    assert (answers[0]["id"], answers[0]["ok"]) == (1, True)
+    assert (final["cited_indexes"], final["stop_reason"]) == ([1], "finished")
+    assert "three working days" in final["answer"]
+    assert answers[-1] == {"id": 3, "ok": True}
+    assert "requests are read from stdin" in done.stderr
+
+
+def test_a_read_only_replica_with_a_token_leaves_the_index_as_it_is(terminal: Terminal, docs: Path) -> None:
+    terminal.run("ingest", str(docs))
+    index = Path(".dialoom/knowledge.sqlite")
+    before = index.read_bytes()
+    requests: list[dict[str, object]] = [
+        {"id": 1, "op": "health"},
+        {"id": 2, "op": "ingest", "paths": [str(docs)], "auth": "secret"},
+        {"id": 3, "op": "query", "query": "How long do refunds take?", "auth": "secret"},
+    ]
+    done = piped("--offline", "--read-only", lines=requests, DIALOOM_RAG_TOKEN="secret")
+    answers = {answer["id"]: answer for answer in map(json.loads, done.stdout.splitlines())}
+    assert (answers[1]["ok"], answers[1]["error"]) == (False, "unauthorized")
+    assert answers[2]["ok"] is False
+    assert answers[3]["ok"] is True
+    assert index.read_bytes() == before
+    assert "secret" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (["--read-only"], 2, "a read-only service needs an index"),
+        (["--docs", "nowhere"], 4, "nowhere is not a readable file or folder"),
+        (["--timeout-ms", "0"], 2, "Must be >= 1"),
+    ],
+)
+def test_a_service_that_cannot_start_says_why(
+    terminal: Terminal, words: list[str], code: int, told: str
+) -> None:
+    shown = terminal.run("rag", "--offline", *words)
+    assert (shown.code, shown.out) == (code, "")
+    assert told in shown.err
+
+
+def test_how_good_answers_are_is_measured_on_questions_of_ones_own(terminal: Terminal, docs: Path) -> None:
+    asked = {"question": "How long do refunds take?", "doc": "refunds.md", "answer": "three working days"}
+    Path("asked.jsonl").write_text((json.dumps(asked) + "\n") * 2, encoding="utf-8")
+    shown = terminal.run("rag", "eval", "asked.jsonl", "--docs", str(docs), "--tune")
+    assert shown.code == 0, shown.err
+    assert shown.out.startswith("2 questions, 1 documents, 1 chunks")
+    assert "citations: precision" in shown.out
+    assert "tuned on one half" in shown.out
+
+
+def test_a_timeout_is_given_in_milliseconds() -> None:
+    assert (ServiceFlags(timeout_ms=1500).timeout, ServiceFlags().timeout) == (1.5, None)
