@@ -5,6 +5,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dialoom.graph import (
     START,
@@ -211,3 +213,40 @@ def test_what_a_node_returned_it_cannot_change_afterwards() -> None:
     builder.add_edge("write", "later")
     assert builder.build().run_sync().state == {"items": [1]}
     assert kept == [1, 2]
+
+
+def written(reducer: Reducer, *writes: Any) -> Any:
+    builder = GraphBuilder("writes")
+    builder.add_channel("cell", reducer)
+    for at, write in enumerate(writes):
+        builder.add_node(f"n{at}", lambda _, write=write: {"cell": write})
+        builder.add_edge(START, f"n{at}")
+    return builder.build().run_sync().state["cell"]
+
+
+def test_sum_adds_and_begins_at_zero() -> None:
+    assert written(Reducers.sum, 1, 2.5, -4) == -0.5
+
+
+def test_set_union_holds_each_item_once() -> None:
+    assert written(Reducers.set_union, ["a", "b"], {"b", "c"}) == frozenset("abc")
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(0, 5), st.integers()), max_size=5), min_size=1, max_size=4))
+def test_upsert_keeps_the_newest_item_of_each_id_in_the_place_of_the_first(
+    writes: list[list[tuple[int, int]]],
+) -> None:
+    newest = {id_: value for write in writes for id_, value in write}
+    items = [[{"id": id_, "value": value} for id_, value in write] for write in writes]
+    assert written(Reducers.upsert("id"), *items) == [{"id": id_, "value": newest[id_]} for id_ in newest]
+
+
+class Note(msgspec.Struct, frozen=True):
+    id: str
+    text: str = ""
+
+
+def test_an_upserted_item_is_removed_by_its_id_and_one_that_is_not_there_is_no_matter() -> None:
+    first = [Note("a"), Note("b"), Note("c")]
+    then = [Reducers.remove("b"), Reducers.remove("nobody"), Note("a", "new")]
+    assert written(Reducers.upsert("id"), first, then) == [Note("a", "new"), Note("c")]

@@ -12,10 +12,12 @@ from dialoom.graph import (
     START,
     Graph,
     GraphBuildError,
+    MemoryCheckpointStore,
     NodeContext,
     NodeError,
     NodeFailedError,
     NodeResult,
+    ResumeCommand,
     Retry,
     RetryPolicy,
     RunControl,
@@ -330,6 +332,46 @@ async def test_a_timed_async_node_may_emit() -> None:
     await clock.advance(5)
     assert (await run).stop_reason == "error"
     assert heard.names() == ["RunBegin", "NodeBegin", "Chunk", "NodeEnd", "ErrorEvent", "RunFinished"]
+
+
+@pytest.mark.parametrize("how", ["sync", "async"])
+async def test_a_node_that_was_left_behind_is_not_heard_when_it_fails_at_last(how: str) -> None:
+    stuck, control, heard = Stuck(), RunControl(), Heard()
+
+    def fails(ctx: NodeContext) -> None:
+        stuck.begun.set()
+        wait_for(stuck.release)
+        stuck.left.set()
+        raise OSError
+
+    builder = speakers("calm")
+    builder.add_node("stuck", fails, retry=RetryPolicy(delay=60))
+    builder.add_edge(START, "calm")
+    builder.add_edge(START, "stuck")
+    graph, options = builder.build(observers=[heard]), RunOptions(control=control)
+    run = asyncio.create_task(
+        asyncio.to_thread(graph.run_sync, None, options) if how == "sync" else graph.run(None, options)
+    )
+    assert await asyncio.to_thread(stuck.begun.wait, PATIENCE)
+    control.cancel()
+    assert (await run).stop_reason == "cancelled"
+    told = heard.names()
+    await stuck.end()
+    assert (heard.names(), told[-1]) == (told, "RunFinished")
+
+
+def test_a_timed_node_remembers_and_asks_like_any_other() -> None:
+    def node(ctx: NodeContext) -> dict[str, list[str]]:
+        return {"said": [ctx.once("effect", lambda: "once"), ctx.interrupt("sure?")]}
+
+    builder = speakers()
+    builder.add_node("node", node, timeout=60)
+    builder.add_edge(START, "node")
+    graph = builder.build(MemoryCheckpointStore())
+    assert graph.run_sync(None, RunOptions(thread_id="alice")).stop_reason == "interrupted"
+    assert graph.resume_sync("alice", ResumeCommand.for_node("node", "yes")).state == {
+        "said": ["once", "yes"]
+    }
 
 
 def test_parallel_nodes_are_tried_each_by_its_own_policy() -> None:

@@ -51,3 +51,4 @@ from dialoom.graph.retry import RetryPolicy as RetryPolicy
 from dialoom.graph.state import EMPTY as EMPTY
 from dialoom.graph.state import State as State
 from dialoom.graph.stop import RunControl as RunControl
+from dialoom.graph.subgraph import SubgraphConfig as SubgraphConfig

@@ -11,7 +11,7 @@ from dialoom.graph.channels import UNSET, Channel
 from dialoom.graph.checkpoint import CheckpointStore
 from dialoom.graph.compile import compile_draft
 from dialoom.graph.context import NodeContext
-from dialoom.graph.draft import Draft, JoinDraft, NodeDraft, RouteDraft
+from dialoom.graph.draft import ChildDraft, Draft, JoinDraft, NodeDraft, RouteDraft
 from dialoom.graph.errors import GraphBuildError, GraphProblem
 from dialoom.graph.graph import Graph
 from dialoom.graph.joins import Wait
@@ -21,8 +21,10 @@ from dialoom.graph.migrate import Migration, MoveState
 from dialoom.graph.reducers import Reducer, Reducers
 from dialoom.graph.retry import RetryPolicy
 from dialoom.graph.setup import Setup
+from dialoom.graph.subgraph import SubgraphConfig
 from dialoom.graph.table import MapSpec, Node, OnItemError, Router
 
+ALL_CHANNELS = SubgraphConfig()
 _log = logging.getLogger("dialoom.graph")
 
 NOTHING: Mapping[str, Any] = {}
@@ -128,6 +130,37 @@ class GraphBuilder:
         each = MapSpec(over, into, max_concurrency, on_item_error)
         self._draft.nodes.append(
             NodeDraft(name, cast("Node", node), blocking=None, dynamic=False, retry=retry, each=each)
+        )
+
+    def add_subgraph(
+        self,
+        name: str,
+        graph: Graph,
+        config: SubgraphConfig = ALL_CHANNELS,
+        *,
+        retry: RetryPolicy | None = None,
+        timeout: float | None = None,
+        on_error: str | None = None,
+    ) -> None:
+        """Add a built graph as one node; `config` says what passes between the two.
+
+        It runs under this graph's thread, store, observers and stop requests; its own store and observers
+        are not used. Each of its supersteps is a checkpoint, so it goes on where it stood. What a node of it
+        asks is asked by the whole; where it fails, the node fails.
+        """
+        inner = graph.as_node(config)
+        child = ChildDraft(inner.table, config.inputs, config.outputs, config.resume_node)
+        self._draft.nodes.append(
+            NodeDraft(
+                name,
+                inner.node,
+                blocking=None,
+                dynamic=False,
+                retry=retry,
+                timeout=timeout,
+                on_error=on_error,
+                child=child,
+            )
         )
 
     def add_join(self, sources: Sequence[str], target: str, wait: Wait = "reachable") -> None:

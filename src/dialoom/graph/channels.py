@@ -87,5 +87,7 @@ def initial_operation(channel: Channel) -> Op | None:
     """Return what gives a channel its first value, None where it has none. Raises what a check raises."""
     if channel.default is not UNSET:
         return operation(channel, {}, channel.default)
+    if channel.reducer.empty is not None:
+        return operation(channel, {}, channel.reducer.empty())
     kind = channel.reducer.kind
     return None if kind == "set" else operation(channel, {}, [] if kind == "extend" else {})

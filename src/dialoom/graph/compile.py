@@ -89,6 +89,8 @@ def _spec(node: NodeDraft, order: int) -> NodeSpec:
         timeout=node.timeout,
         on_error=node.on_error,
         each=node.each,
+        resume_node=node.child.resume_node if node.child else None,
+        child=node.child.table if node.child else None,
         guarded=node.retry is not None or node.timeout is not None,
     )
 

@@ -1,15 +1,35 @@
 """What a node is given: the state before its superstep, and the few things it may do meanwhile."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from dialoom.base.cancel import Cancelled
+from dialoom.base.cancel import Cancelled, CancelScope
+from dialoom.base.clock import Clock
+from dialoom.graph.channels import Channel
 from dialoom.graph.memo import Memo
+from dialoom.graph.options import RunOptions
+from dialoom.graph.publish import Publisher
 from dialoom.graph.state import State
 
 T = TypeVar("T")
+
+
+class Nest(msgspec.Struct, frozen=True):
+    """What a run inside a node takes from the run around it, whose `channels` it writes to in the end.
+
+    `remaining` is in seconds, None for no deadline.
+    """
+
+    memo: Memo
+    scope: CancelScope
+    publisher: Publisher | None
+    ns: tuple[str, ...]
+    channels: Mapping[str, Channel]
+    options: RunOptions
+    clock: Clock
+    remaining: float | None
 
 
 class RunHandle(Protocol):
@@ -24,6 +44,7 @@ class RunHandle(Protocol):
     def emit(self, node: str, step: int, value: object) -> None: ...
     async def aemit(self, node: str, step: int, value: object) -> None: ...
     def memo(self, context: "NodeContext") -> Memo: ...
+    def nest(self, context: "NodeContext") -> Nest: ...
     def orphaned(self) -> None: ...
 
 
@@ -114,6 +135,10 @@ class NodeContext(msgspec.Struct, frozen=True, eq=False):  # a Struct because ev
         """`once`, for an async effect."""
         return await self._run.memo(self).aonce(key, effect)
 
+    def nest(self) -> Nest:
+        """Return what a run inside this node stands on: it is stopped, told and kept with this one."""
+        return self._run.nest(self)
+
     def for_attempt(self, attempt: int) -> "NodeContext":
         """Return the context of another try."""
         return msgspec.structs.replace(self, attempt=attempt)
@@ -130,17 +155,21 @@ class Leash:
     def __init__(self, run: RunHandle) -> None:
         self._run = run
         self._over = False
+        self._scopes: list[CancelScope] = []
         self.run_id = run.run_id
         self.thread_id = run.thread_id
         self.deps = run.deps
 
     def end(self) -> None:
-        """Say that nobody waits for the attempt any more."""
+        """Say that nobody waits for the attempt any more; runs inside it are stopped."""
         self._over = True
+        for scope in self._scopes:
+            scope.cancel("timeout")
+            scope.close()
 
     def orphaned(self) -> None:
         """`end`, and count the attempt as one that still runs."""
-        self._over = True
+        self.end()
         self._run.orphaned()
 
     def stop_requested(self) -> bool:
@@ -162,3 +191,10 @@ class Leash:
     def memo(self, context: NodeContext) -> Memo:
         self.raise_if_stopped()
         return self._run.memo(context)
+
+    def nest(self, context: NodeContext) -> Nest:
+        self.raise_if_stopped()
+        nest = self._run.nest(context)
+        scope = CancelScope(nest.scope)
+        self._scopes.append(scope)
+        return msgspec.structs.replace(nest, scope=scope)

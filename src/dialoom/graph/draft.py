@@ -1,6 +1,6 @@
 """A graph as it was described, before anybody checked it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -9,11 +9,20 @@ from dialoom.graph.errors import GraphProblem
 from dialoom.graph.joins import Wait
 from dialoom.graph.migrate import Migration
 from dialoom.graph.retry import RetryPolicy
-from dialoom.graph.table import MapSpec, Node, Router
+from dialoom.graph.table import MapSpec, Node, Router, Table
+
+
+class ChildDraft(msgspec.Struct, frozen=True):
+    """The table of a subgraph, and what passes between it and the graph around it."""
+
+    table: Table
+    inputs: Mapping[str, str]
+    outputs: Sequence[str]
+    resume_node: str | None
 
 
 class NodeDraft(msgspec.Struct, frozen=True):
-    """The arguments of one `add_node` or `add_map`."""
+    """The arguments of one `add_node`, `add_map` or `add_subgraph`."""
 
     name: str
     fn: Node
@@ -23,6 +32,7 @@ class NodeDraft(msgspec.Struct, frozen=True):
     timeout: float | None = None
     on_error: str | None = None
     each: MapSpec | None = None
+    child: ChildDraft | None = None
 
 
 class JoinDraft(msgspec.Struct, frozen=True):

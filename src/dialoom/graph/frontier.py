@@ -51,10 +51,16 @@ class TaskNote(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChildNote(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the subgraph of a task stands."""
+    """Where the subgraph of a task stands.
+
+    `touched` are the channels it has written to. `given` has, of what it began with, the lengths of logs and
+    the values that a reducer needs to tell what was added.
+    """
 
     state: Mapping[str, Any]
     frontier: "Frontier"
+    touched: tuple[str, ...] = ()
+    given: tuple[tuple[str, Any], ...] = ()
 
 
 class JoinCount(msgspec.Struct, frozen=True):

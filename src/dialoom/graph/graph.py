@@ -13,6 +13,7 @@ from dialoom.graph.result import RunResult
 from dialoom.graph.resume import ResumeCommand
 from dialoom.graph.run import Run
 from dialoom.graph.setup import Setup
+from dialoom.graph.subgraph import Subgraph, SubgraphConfig
 
 if TYPE_CHECKING:
     from dialoom.graph.stream import RunStream, SyncRunStream
@@ -147,6 +148,10 @@ class Graph:
         from dialoom.graph.definition_write import definition_of
 
         return definition_of(self._setup.draft, types)
+
+    def as_node(self, config: SubgraphConfig) -> Subgraph:
+        """Return this graph as a node of another; see `GraphBuilder.add_subgraph`."""
+        return Subgraph(self._setup, config)
 
     def to_mermaid(self) -> str:
         """Draw the graph as a Mermaid flowchart."""

@@ -10,7 +10,7 @@ import msgspec
 from dialoom.base.text import one_line
 from dialoom.graph.channels import Channel, initial_operation
 from dialoom.graph.compile import is_async, onward_of, reached_from
-from dialoom.graph.draft import Draft, JoinDraft, NodeDraft
+from dialoom.graph.draft import ChildDraft, Draft, JoinDraft, NodeDraft
 from dialoom.graph.errors import GraphProblem
 from dialoom.graph.migrate import migration_problems
 from dialoom.graph.names import END, START
@@ -94,6 +94,8 @@ def _node_problems(draft: Draft) -> Iterator[GraphProblem]:
             yield GraphProblem("bad-timeout", where, reason)
         if node.each is not None:
             yield from _map_problems(draft, where, node.each)
+        if node.child is not None:
+            yield from _child_problems(draft, where, node.child)
         if node.on_error is not None and node.on_error not in names - {node.name}:
             yield GraphProblem("unknown-node", where, f"on_error={node.on_error!r} is no other node")
 
@@ -119,6 +121,19 @@ def _map_problems(draft: Draft, where: str, each: MapSpec) -> Iterator[GraphProb
     if each.on_item_error not in get_args(OnItemError):
         ways = ", ".join(get_args(OnItemError))
         yield GraphProblem("bad-map", where, f"on_item_error is {each.on_item_error!r}; it may be: {ways}")
+
+
+def _child_problems(draft: Draft, where: str, child: ChildDraft) -> Iterator[GraphProblem]:
+    outer = {channel.name for channel in draft.channels}
+    inner = child.table.channels
+    for name in (*child.inputs.values(), *child.outputs):
+        if name not in outer:
+            yield GraphProblem("unknown-channel", where, f"there is no channel {name!r} around its subgraph")
+    for name in (*child.inputs, *child.outputs):
+        if name not in inner:
+            yield GraphProblem("unknown-channel", where, f"there is no channel {name!r} in its subgraph")
+    if child.resume_node is not None and child.resume_node not in child.table.nodes:
+        yield GraphProblem("unknown-node", where, f"there is no node {child.resume_node!r} in its subgraph")
 
 
 def _join_problems(draft: Draft) -> Iterator[GraphProblem]:

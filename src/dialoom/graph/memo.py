@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from threading import Lock
-from typing import Any, TypeVar, cast, get_origin
+from typing import Any, NoReturn, TypeVar, cast, get_origin
 
 import msgspec
 
@@ -27,13 +27,13 @@ class Memo:
     ) -> None:
         self.answers = dict(note.answers)
         self.child = note.child
+        self.blocking = blocking
         self._node = note.node
         self._item = note.item
         self._once = dict(note.once)
         self._questions: tuple[Interrupt, ...] = ()
         self._ns = ns
         self._keep = keep
-        self._blocking = blocking
         self._lock = Lock()
         self._attempt = 0
         self._asked = 0
@@ -84,7 +84,7 @@ class Memo:
         self._questions = (question,)
         raise Interrupted(question.id)
 
-    def pass_on(self, questions: tuple[Interrupt, ...]) -> None:
+    def pass_on(self, questions: tuple[Interrupt, ...]) -> NoReturn:
         """Pause for the questions of a subgraph. Raises Interrupted."""
         self._questions = questions
         raise Interrupted(questions[0].id)
@@ -104,7 +104,7 @@ class Memo:
             return cast("T", self._once[key])
         self._refuse_when_over()
         value = self._remember(key, await effect())
-        if self._blocking:
+        if self.blocking:
             await asyncio.to_thread(self._keep)
         else:
             self._keep()
@@ -112,8 +112,9 @@ class Memo:
 
     def stand(self, child: ChildNote) -> None:
         """Keep where the subgraph of the task stands."""
-        self._refuse_when_over()
-        self.child = child
+        with self._lock:
+            self._refuse_when_over()
+            self.child = child
         self._keep()
 
     def _remember(self, key: str, value: T) -> T:

@@ -75,7 +75,9 @@ async def find(setup: Setup, lane: Lane, start: Start, thread_id: str | None) ->
     frontier = moved.frontier
     _check_nodes(setup, frontier, made_by=checkpoint.fingerprint)
     if start.command is not None:
-        frontier = answered(frontier, start.command)
+        nodes = setup.table.nodes.values()
+        resume_nodes = {node.name: node.resume_node for node in nodes if node.resume_node is not None}
+        frontier = answered(frontier, start.command, resume_nodes)
     if start.inputs is not None and frontier.is_over:
         frontier = AT_ENTRY
     version = checkpoint.version if head is None else head.version

@@ -34,6 +34,17 @@ class Origin(TypedDict):
     ns: tuple[str, ...]
 
 
+class Tally:
+    """What a run and the subgraphs in it share: one line of numbers, and whether it is over."""
+
+    __slots__ = ("lock", "over", "seq")
+
+    def __init__(self) -> None:
+        self.lock = RLock()  # reentrant: an observer that emits must not lock itself out
+        self.over = False
+        self.seq = 0
+
+
 class Publisher:
     """The events of one run, on their way to its observers and its reader. Safe to call from any thread.
 
@@ -41,16 +52,26 @@ class Publisher:
     """
 
     def __init__(
-        self, origin: Origin, observers: Sequence[Observer], mailbox: "Mailbox | None", *, clock: Clock
+        self,
+        origin: Origin,
+        observers: Sequence[Observer],
+        mailbox: "Mailbox | None",
+        *,
+        clock: Clock,
+        tally: Tally | None = None,
     ) -> None:
         self.mailbox = mailbox
         self._origin = origin
         self._observers = observers
         self._clock = clock
-        self._lock = RLock()  # reentrant: an observer that emits must not lock itself out
-        self._seq = 0
+        self._tally = tally or Tally()
+        self._lock = self._tally.lock
         self._begun: dict[tuple[str, int | None], float] = {}
-        self._over = False
+
+    def within(self, ns: tuple[str, ...]) -> "Publisher":
+        """Return the publisher of a subgraph: its events are numbered with those of the whole run."""
+        origin = Origin(run_id=self._origin["run_id"], thread_id=self._origin["thread_id"], ns=ns)
+        return Publisher(origin, self._observers, self.mailbox, clock=self._clock, tally=self._tally)
 
     def run_begin(self, graph: str) -> None:
         with self._lock:
@@ -58,7 +79,7 @@ class Publisher:
 
     def node_begin(self, step: int, node: str, item: int | None = None) -> None:
         with self._lock:
-            if self._over:
+            if self._tally.over:
                 return
             self._begun[node, item] = self._clock.monotonic()
             self._send(NodeBegin(**self._origin, seq=self._next(), step=step, node=node, item=item))
@@ -68,12 +89,13 @@ class Publisher:
         origin = self._origin
         self._lock.acquire()
         try:
-            if self._over:
+            if self._tally.over:
                 return
-            self._seq += 1
+            tally = self._tally
+            tally.seq += 1
             event = Chunk(
                 run_id=origin["run_id"],
-                seq=self._seq,
+                seq=tally.seq,
                 thread_id=origin["thread_id"],
                 ns=origin["ns"],
                 step=step,
@@ -110,7 +132,7 @@ class Publisher:
 
     def retry(self, step: int, error: NodeError, *, delay: float) -> None:
         with self._lock:
-            if self._over:
+            if self._tally.over:
                 return
             self._send(
                 Retry(
@@ -168,11 +190,11 @@ class Publisher:
                     checkpoint_id=result.checkpoint_id,
                 )
             )
-            self._over = True
+            self._tally.over = True
 
     def _next(self) -> int:
-        self._seq += 1
-        return self._seq
+        self._tally.seq += 1
+        return self._tally.seq
 
     def _send(self, event: GraphEvent) -> None:
         if self._observers:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from dialoom.base.errors import UsageError
-from dialoom.graph.frontier import ChildNote, Frontier, Interrupt, TaskNote
+from dialoom.graph.frontier import Frontier, Interrupt, TaskNote
 from dialoom.graph.frozen import freeze
 
 
@@ -34,11 +34,14 @@ class ResumeCommand(msgspec.Struct, frozen=True):
         return cls(tuple(answers.items()))
 
 
-def answered(frontier: Frontier, command: ResumeCommand) -> Frontier:
-    """Return `frontier` with the answers where they belong. Raises UsageError when one belongs nowhere."""
+def answered(frontier: Frontier, command: ResumeCommand, resume_nodes: Mapping[str, str]) -> Frontier:
+    """Return `frontier` with the answers where they belong. Raises UsageError when one belongs nowhere.
+
+    `resume_nodes` says which node of a subgraph an answer to the subgraph as a whole is for.
+    """
     told = frontier.notes
     for name, value in command.answers:
-        question = _chosen([each for note in told for each in note.questions], name)
+        question = _chosen([each for note in told for each in note.questions], name, resume_nodes)
         told = tuple(_told(note, question, value) for note in told)
     # a subgraph that was told something runs again; what else waits in it, it asks again
     notes = tuple(
@@ -48,8 +51,12 @@ def answered(frontier: Frontier, command: ResumeCommand) -> Frontier:
     return msgspec.structs.replace(frontier, notes=notes)
 
 
-def _chosen(pending: Sequence[Interrupt], name: str) -> Interrupt:
+def _chosen(pending: Sequence[Interrupt], name: str, resume_nodes: Mapping[str, str]) -> Interrupt:
     chosen = [each for each in pending if each.id == name] or [each for each in pending if each.node == name]
+    if not chosen:
+        inner = resume_nodes.get(name)
+        inside = (each for each in pending if each.ns[:1] == (name,))
+        chosen = [each for each in inside if inner is None or each.node == inner]
     if len(chosen) == 1:
         return chosen[0]
     known = ", ".join(repr(each.id) for each in pending) or "nothing"
@@ -67,5 +74,5 @@ def _told(note: TaskNote, question: Interrupt, value: object) -> TaskNote:
         return msgspec.structs.replace(note, answers=answers, questions=left)
     inner = note.child.frontier
     notes = tuple(_told(each, question, value) for each in inner.notes)
-    child = ChildNote(state=note.child.state, frontier=msgspec.structs.replace(inner, notes=notes))
+    child = msgspec.structs.replace(note.child, frontier=msgspec.structs.replace(inner, notes=notes))
     return msgspec.structs.replace(note, child=child, questions=left)

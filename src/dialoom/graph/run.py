@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from threading import RLock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -10,9 +10,9 @@ from dialoom.base.cancel import Cancelled
 from dialoom.base.errors import ConflictError, UsageError
 from dialoom.base.ids import new_id
 from dialoom.graph.batch import Key, batch_of, gather, is_waiting
-from dialoom.graph.checkpoint import Checkpoint, CheckpointStore
+from dialoom.graph.checkpoint import Checkpoint
 from dialoom.graph.commit import Step, accept_input, conclude
-from dialoom.graph.context import NodeContext
+from dialoom.graph.context import Nest, NodeContext
 from dialoom.graph.errors import GraphChangedError
 from dialoom.graph.frontier import TaskNote
 from dialoom.graph.lane import Lane
@@ -30,11 +30,26 @@ if TYPE_CHECKING:
     from dialoom.graph.mailbox import Mailbox
 
 
+class Saver(Protocol):
+    """Where the checkpoints of a run go: a store, or the task of the run around it."""
+
+    @property
+    def blocking(self) -> bool: ...
+    def save(self, checkpoint: Checkpoint) -> None: ...
+
+
 class Run:
     """One execution of a graph: decides purely, does through a lane, commits to the store, then tells."""
 
     def __init__(
-        self, setup: Setup, start: Start, options: RunOptions, mailbox: "Mailbox | None" = None
+        self,
+        setup: Setup,
+        start: Start,
+        options: RunOptions,
+        mailbox: "Mailbox | None" = None,
+        *,
+        nest: Nest | None = None,
+        saver: Saver | None = None,
     ) -> None:
         thread_id = thread_of(start, options.thread_id)
         self.run_id = new_id()
@@ -43,7 +58,10 @@ class Run:
         self.clock = setup.clock
         self.chance = setup.chance
         self.stop = StopSignal(options.control, options.timeout, setup.clock)
-        self.publisher: Publisher | None = None
+        self.publisher: Publisher | None = None if nest is None else nest.publisher
+        self._is_nested = nest is not None
+        self._ns = () if nest is None else nest.ns
+        self._store: Saver | None = saver or setup.store
         if mailbox is not None or setup.observers:
             origin = Origin(run_id=self.run_id, thread_id=self.thread_id, ns=())
             self.publisher = Publisher(origin, setup.observers, mailbox, clock=setup.clock)
@@ -56,7 +74,7 @@ class Run:
         self._orphans = 0
         self._memos: dict[Key, Memo] = {}
         self._kept = 0
-        self._store_blocks = setup.store is not None and setup.store.blocking
+        self._store_blocks = self._store is not None and self._store.blocking
         self._over = False
         self._lock = RLock()
 
@@ -66,7 +84,7 @@ class Run:
         RunFailedError comes on top for those who asked for it.
         """
         trouble = await self._find(lane)
-        if self.publisher is not None:
+        if self.publisher is not None and not self._is_nested:
             self.publisher.run_begin(self._setup.table.name)
         try:
             if trouble is not None:
@@ -120,8 +138,22 @@ class Run:
             if key not in self._memos:
                 notes = {(note.node, note.item): note for note in self._position.frontier.notes}
                 note = notes.get(key) or TaskNote(node=context.node, item=context.item)
-                self._memos[key] = Memo(note, ns=(), keep=self._keep, blocking=self._store_blocks)
+                self._memos[key] = Memo(note, ns=self._ns, keep=self._keep, blocking=self._store_blocks)
             return self._memos[key]
+
+    def nest(self, context: NodeContext) -> Nest:
+        at = "" if context.item is None else f"[{context.item}]"
+        ns = (*self._ns, f"{context.node}{at}")
+        return Nest(
+            memo=self.memo(context),
+            scope=self.stop.scope,
+            publisher=None if self.publisher is None else self.publisher.within(ns),
+            ns=ns,
+            channels=self._setup.table.channels,
+            options=self.options,
+            clock=self.clock,
+            remaining=self.stop.remaining(),
+        )
 
     async def _find(self, lane: Lane) -> NodeError | None:
         """Take the starting position; returns what kept the store from giving it."""
@@ -143,7 +175,7 @@ class Run:
         failure = self._fail(0, step.errors) if step.errors else None
         if not step.finished:
             return failure
-        store = self._setup.store
+        store = self._store
         silent = start.is_silent and not step.ops
         if store is not None and not silent:
             failed = await self._save(lane, store, step, 0)
@@ -153,7 +185,7 @@ class Run:
         return failure
 
     async def _supersteps(self, lane: Lane) -> StopReason:
-        table, store, publisher = self._setup.table, self._setup.store, self.publisher
+        table, store, publisher = self._setup.table, self._store, self.publisher
         while (reason := self._why_stop()) is None:
             position, number = self._position, self._steps + 1
             frontier = position.frontier
@@ -210,7 +242,7 @@ class Run:
     def _keep(self) -> None:
         """Make durable what the running tasks have noted so far. Raises what the store raises."""
         with self._lock:
-            store, position = self._setup.store, self._position
+            store, position = self._store, self._position
             if store is None or self._over or not self._memos:
                 return
             self._kept += 1
@@ -227,7 +259,7 @@ class Run:
             return "interrupted"
         return self.stop.reason() or ("max_steps" if self._steps >= self.options.max_steps else None)
 
-    async def _save(self, lane: Lane, store: CheckpointStore, step: Step, number: int) -> StopReason | None:
+    async def _save(self, lane: Lane, store: Saver, step: Step, number: int) -> StopReason | None:
         """Make `step` durable; returns what kept it from that."""
         checkpoint = self._checkpoint(step, number)
         try:
@@ -245,7 +277,7 @@ class Run:
         self._position = self._position.moved(step.state, step.frontier)
         self._steps = number
         if self.publisher is not None and number:
-            if step.frontier.notes:
+            if step.frontier.notes and not self._is_nested:
                 fresh = [each for each in step.frontier.interrupts if each not in before.interrupts]
                 self.publisher.interrupted(number, fresh)
             changed = tuple(dict.fromkeys(op.channel for op in step.ops))
@@ -290,7 +322,7 @@ class Run:
             interrupts=self._position.frontier.interrupts,
             orphans=self._orphans,
         )
-        if self.publisher is not None:
+        if self.publisher is not None and not self._is_nested:
             self.publisher.run_finished(result)
         self.stop.scope.close()
         return result

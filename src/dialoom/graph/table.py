@@ -49,6 +49,7 @@ class NodeSpec(msgspec.Struct, frozen=True):
     """One node. `blocking` says that `fn` is plain code that may wait: not to be run on an event loop.
 
     `timeout` is in seconds for each attempt. `guarded` says that there is a policy or a timeout to keep.
+    `child` is the table of a subgraph, `resume_node` its node that answers to the subgraph are for.
     """
 
     name: str
@@ -61,6 +62,8 @@ class NodeSpec(msgspec.Struct, frozen=True):
     on_error: str | None = None
     each: MapSpec | None = None
     guarded: bool = False
+    resume_node: str | None = None
+    child: "Table | None" = None
 
 
 class Table(msgspec.Struct, frozen=True):
