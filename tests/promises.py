@@ -3548,7 +3548,12 @@ PROMISES: tuple[Promise, ...] = (
         "004",
         "The config file's provider chooses openai or anthropic for every command that reads it",
     ),
-    Promise("docs-002", "004", "base_url, api_key and model of the config file reach the provider"),
+    Promise(
+        "docs-002",
+        "004",
+        "base_url, api_key and model of the config file reach the provider",
+        "tests/cli/test_ask.py::test_what_the_config_file_says_reaches_the_provider",
+    ),
     Promise(
         "docs-003",
         "004",
@@ -3574,8 +3579,18 @@ PROMISES: tuple[Promise, ...] = (
         "004",
         "retries and retry_backoff_ms of the config file set the provider's retries",
     ),
-    Promise("docs-008", "004", "A config file with wrong values is refused by validation"),
-    Promise("docs-009", "004", "Fields the config file leaves out get their defaults"),
+    Promise(
+        "docs-008",
+        "004",
+        "A config file with wrong values is refused by validation",
+        "tests/cli/test_config.py::test_a_file_with_a_mistake_is_refused_by_name",
+    ),
+    Promise(
+        "docs-009",
+        "004",
+        "Fields the config file leaves out get their defaults",
+        "tests/cli/test_config.py::test_no_file_says_nothing",
+    ),
     Promise(
         "docs-010",
         "004",
@@ -3608,6 +3623,7 @@ PROMISES: tuple[Promise, ...] = (
         "docs-015",
         "004",
         "HttpTransport is replaceable; no HTTP library is imported until a request is made",
+        "tests/house/test_package.py::test_the_engine_needs_no_http_and_no_provider_package",
     ),
     Promise(
         "docs-016",
@@ -3632,6 +3648,7 @@ PROMISES: tuple[Promise, ...] = (
         "docs-022",
         "004",
         "The graph core works without any HTTP or provider package installed",
+        "tests/house/test_package.py::test_the_engine_needs_no_http_and_no_provider_package",
     ),
     Promise(
         "docs-023",
@@ -3643,8 +3660,14 @@ PROMISES: tuple[Promise, ...] = (
         "004",
         "The built distribution installs into a fresh environment and a "
         "small consumer project runs against it",
+        "tests/house/test_package.py::test_a_small_consumer_runs_on_the_installed_wheel",
     ),
-    Promise("docs-025", "004", "The distribution contains the MIT licence text"),
+    Promise(
+        "docs-025",
+        "004",
+        "The distribution contains the MIT licence text",
+        "tests/house/test_package.py::test_a_wheel_holds_the_package_its_types_and_the_licence_and_no_test",
+    ),
     Promise(
         "docs-026",
         "004",

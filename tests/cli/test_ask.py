@@ -97,6 +97,24 @@ async def test_a_server_is_asked_for_its_models_when_none_is_named(terminal: Ter
     assert any("the first chat model it lists, qwen3" in line for line in shown.err.splitlines())
 
 
+@pytest.mark.promise("docs-002")
+async def test_what_the_config_file_says_reaches_the_provider(
+    terminal: Terminal, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_KEY", "sk-of-mine")
+    async with WireServer([said("Three days [1].")]) as server:
+        Path("dialoom.toml").write_text(
+            f'[model]\nname = "openai:mine"\nbase_url = "{server.url}/v1"\napi_key_env = "MY_KEY"\n',
+            encoding="utf-8",
+        )
+        shown = await terminal.run_beside("ask", "How long?", "--docs", str(docs))
+        request = server.requests[0]
+    assert shown.code == 0
+    assert request.json()["model"] == "mine"
+    assert request.headers["authorization"] == "Bearer sk-of-mine"
+    assert "sk-of-mine" not in shown.out + shown.err
+
+
 def test_a_question_that_no_document_answers_is_told_so(terminal: Terminal, docs: Path) -> None:
     shown = terminal.run("ask", "Quantum zebra?", "--docs", str(docs), "--offline")
     assert (shown.code, shown.out) == (0, "Your documents hold nothing on this question.\n")

@@ -15,6 +15,7 @@ def written(tmp_path: Path, text: str | bytes) -> Path:
     return path
 
 
+@pytest.mark.promise("docs-009")
 def test_no_file_says_nothing(tmp_path: Path) -> None:
     assert load_config(tmp_path / "dialoom.toml") == Config()
     assert Config().model_settings({}) == ModelSettings()
@@ -36,6 +37,7 @@ def test_a_key_that_is_not_set_is_said_by_name(tmp_path: Path) -> None:
         config.model_settings({})
 
 
+@pytest.mark.promise("docs-008")
 @pytest.mark.parametrize(
     "text",
     [
