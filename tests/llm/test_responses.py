@@ -33,11 +33,10 @@ from dialoom.llm import (
     tool_result,
     user,
 )
-from dialoom.llm.openai.chunks import MalformedChunkError
-from dialoom.llm.openai.decoder import AnswerFailedError
 from dialoom.llm.openai.responses_decoder import ResponsesDecoder
 from dialoom.llm.openai.responses_request import responses_body
 from dialoom.llm.retry import ONCE
+from dialoom.llm.wire.broken import AnswerFailedError, MalformedChunkError
 from dialoom.net import SseEvent
 from dialoom.testing.wire import WireReply, WireServer
 from tests.llm.recorded_replies import recorded_replies

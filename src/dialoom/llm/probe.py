@@ -3,8 +3,8 @@
 import asyncio
 
 from dialoom.llm.capabilities import Capability
-from dialoom.llm.openai.models import read_models
 from dialoom.llm.resolve import Probe
+from dialoom.llm.wire.models import read_models
 from dialoom.net.transport import HttpRequest, HttpTimeouts, HttpTransport, TransportError
 
 PROBE_SECONDS = 0.25

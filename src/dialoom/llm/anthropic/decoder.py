@@ -29,10 +29,11 @@ from dialoom.llm.events import (
 from dialoom.llm.failures import WireError, read_error_body, read_wire_error
 from dialoom.llm.json_values import text_of
 from dialoom.llm.messages import Message, Origin
-from dialoom.llm.openai.decoder import AnswerFailedError, PromptSize
 from dialoom.llm.response import ChatResponse, FinishReason
 from dialoom.llm.surrogates import SurrogateJoiner
 from dialoom.llm.tool_deltas import CallFragment, ToolCallAssembler
+from dialoom.llm.wire.broken import AnswerFailedError
+from dialoom.llm.wire.prompt_size import PromptSize
 from dialoom.net.sse import SseEvent
 
 _FINISH: Mapping[str, FinishReason] = {

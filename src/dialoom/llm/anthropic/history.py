@@ -19,8 +19,8 @@ from dialoom.llm.messages import (
     ToolCallPart,
     ToolResultPart,
 )
-from dialoom.llm.openai.request import render_source
 from dialoom.llm.pairing import paired
+from dialoom.llm.wire.render import render_source
 
 Fields = dict[str, object]
 Wire = Fields | msgspec.Raw

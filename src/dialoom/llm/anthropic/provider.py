@@ -14,14 +14,14 @@ from dialoom.llm.capabilities import Model
 from dialoom.llm.errors import ErrorKind
 from dialoom.llm.events import StreamEvent
 from dialoom.llm.messages import Message, Origin
-from dialoom.llm.openai.decoder import PromptSize
-from dialoom.llm.openai.endpoint import ADVICE, Endpoint, clean_key
-from dialoom.llm.openai.exchange import Exchange
-from dialoom.llm.openai.listing import list_models
 from dialoom.llm.options import DEFAULT_OPTIONS, ChatOptions, Timeouts
 from dialoom.llm.places import ANTHROPIC_URL
 from dialoom.llm.profile import ANTHROPIC_PROFILE, WireProfile
 from dialoom.llm.provider import ResponseStream
+from dialoom.llm.wire.endpoint import ADVICE, Endpoint, clean_key
+from dialoom.llm.wire.exchange import Exchange
+from dialoom.llm.wire.listing import list_models
+from dialoom.llm.wire.prompt_size import PromptSize
 from dialoom.net.httpx2_transport import Httpx2Transport
 from dialoom.net.transport import HttpTransport
 

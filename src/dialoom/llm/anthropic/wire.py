@@ -8,8 +8,8 @@ import msgspec
 
 from dialoom.base.text import replace_surrogates
 from dialoom.llm.json_values import count_of, fields_of
-from dialoom.llm.openai.chunks import MalformedChunkError
 from dialoom.llm.usage import Usage
+from dialoom.llm.wire.broken import MalformedChunkError
 
 
 class WireDelta(msgspec.Struct):

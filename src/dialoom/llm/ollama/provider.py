@@ -16,13 +16,13 @@ from dialoom.llm.messages import Message, Origin
 from dialoom.llm.ollama.decoder import OllamaDecoder
 from dialoom.llm.ollama.lines import JsonLines
 from dialoom.llm.ollama.request import ollama_body
-from dialoom.llm.openai.decoder import PromptSize
-from dialoom.llm.openai.endpoint import ADVICE, Endpoint
-from dialoom.llm.openai.exchange import Exchange
-from dialoom.llm.openai.listing import list_models
 from dialoom.llm.options import DEFAULT_OPTIONS, ChatOptions, Timeouts
 from dialoom.llm.profile import DEFAULT_PROFILE, WireProfile
 from dialoom.llm.provider import ResponseStream
+from dialoom.llm.wire.endpoint import ADVICE, Endpoint
+from dialoom.llm.wire.exchange import Exchange
+from dialoom.llm.wire.listing import list_models
+from dialoom.llm.wire.prompt_size import PromptSize
 from dialoom.net.httpx2_transport import Httpx2Transport
 from dialoom.net.transport import HttpTransport
 

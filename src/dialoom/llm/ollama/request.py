@@ -8,10 +8,10 @@ from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line, replace_surrogates
 from dialoom.llm.json_values import fields_of
 from dialoom.llm.messages import Message, ToolCall
-from dialoom.llm.openai.request import render_text
 from dialoom.llm.options import ChatOptions, ToolSpec
 from dialoom.llm.pairing import paired
 from dialoom.llm.profile import WireProfile
+from dialoom.llm.wire.render import render_text
 
 _Fields = dict[str, object]
 

@@ -7,6 +7,7 @@ import msgspec
 
 from dialoom.llm.json_values import count_of, fields_of
 from dialoom.llm.usage import Usage
+from dialoom.llm.wire.broken import MalformedChunkError
 
 
 class WireFunction(msgspec.Struct):
@@ -52,10 +53,6 @@ class WireChunk(msgspec.Struct):
     choices: list[WireChoice | None] | None = None
     usage: Any = None
     error: Any = None
-
-
-class MalformedChunkError(Exception):
-    """The text is no chunk of a chat completion."""
 
 
 _decoder = msgspec.json.Decoder(WireChunk)

@@ -1,8 +1,7 @@
 """The events of one chat completion, from the chunks a server sends."""
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Self
+from collections.abc import Callable, Collection, Mapping
 
 import msgspec
 
@@ -34,6 +33,8 @@ from dialoom.llm.response import ChatResponse, FinishReason
 from dialoom.llm.surrogates import SurrogateJoiner
 from dialoom.llm.think_tags import ThinkTagSplitter
 from dialoom.llm.tool_deltas import CallFragment, ToolCallAssembler
+from dialoom.llm.wire.broken import AnswerFailedError
+from dialoom.llm.wire.prompt_size import PromptSize
 from dialoom.net.sse import SseEvent
 
 _FINISH: Mapping[str, FinishReason] = {
@@ -57,34 +58,6 @@ _FAILED: Mapping[str, ErrorKind] = {
     "insufficient_system_resource": "overloaded",
     "abort": "incomplete_stream",
 }
-
-
-class AnswerFailedError(Exception):
-    """The server took its answer back: an error among the chunks, or a finish reason that means one."""
-
-    def __init__(self, error: WireError, kind: ErrorKind | None = None) -> None:
-        super().__init__("the server took its answer back")  # its words may hold a key; tracebacks show this
-        self.error = error
-        self.kind: ErrorKind | None = kind
-
-
-class PromptSize(msgspec.Struct, frozen=True):
-    """What is known of a prompt's length: bytes sent, and tokens reported for the turn before."""
-
-    sent_bytes: int
-    previous_tokens: int | None
-
-    @classmethod
-    def of(cls, body: bytes, messages: Sequence[Message]) -> Self:
-        """Return the size of a request whose history tells what the latest answer in it was read from."""
-        answered = (message.usage for message in reversed(messages) if message.role == "assistant")
-        return cls(len(body), next((usage.input_tokens for usage in answered if usage is not None), None))
-
-    def was_cut(self, reported: int | None) -> bool:
-        """Whether a server that reports so few tokens must have dropped a part of the prompt."""
-        if reported is None or self.previous_tokens is None:
-            return False
-        return reported < self.previous_tokens and reported < self.sent_bytes // 16
 
 
 class ChatDecoder:

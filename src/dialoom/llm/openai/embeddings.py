@@ -13,12 +13,13 @@ from dialoom.base.errors import UsageError
 from dialoom.base.text import replace_surrogates
 from dialoom.llm.errors import ErrorKind, ProviderError
 from dialoom.llm.failures import MAX_ERROR_BYTES
-from dialoom.llm.openai.endpoint import ADVICE, Endpoint
+from dialoom.llm.openai.advice import NOT_FOUND
 from dialoom.llm.openai.vectors import Embeddings, MalformedVectorsError, read_vectors
 from dialoom.llm.profile import DEFAULT_PROFILE
 from dialoom.llm.retry import Attempt, RetryPolicy, wait_before_retry
 from dialoom.llm.switch import StopSwitch
 from dialoom.llm.usage import Usage
+from dialoom.llm.wire.endpoint import ADVICE, Endpoint
 from dialoom.net.httpx2_transport import Httpx2Transport
 from dialoom.net.transport import HttpRequest, HttpTimeouts, HttpTransport, TransportError, read_head
 
@@ -71,7 +72,13 @@ class OpenAIEmbeddings:
         self.model = model
         self._options = options or EmbeddingOptions()
         self._endpoint = Endpoint(
-            id, base_url, api_key, headers=self._options.extra_headers, clock=clock, advice=_ADVICE
+            id,
+            base_url,
+            api_key,
+            headers=self._options.extra_headers,
+            clock=clock,
+            advice=_ADVICE,
+            not_found=NOT_FOUND,
         )
         self._lent = transport is not None
         self._transport: HttpTransport = transport or Httpx2Transport()

@@ -12,16 +12,18 @@ from dialoom.llm.attempts import answer_events
 from dialoom.llm.capabilities import Model
 from dialoom.llm.events import StreamEvent
 from dialoom.llm.messages import Message, Origin
-from dialoom.llm.openai.decoder import ChatDecoder, PromptSize
-from dialoom.llm.openai.endpoint import Endpoint
-from dialoom.llm.openai.exchange import AnswerDecoder, Exchange
-from dialoom.llm.openai.listing import list_models
+from dialoom.llm.openai.advice import CHAT_ADVICE, NOT_FOUND
+from dialoom.llm.openai.decoder import ChatDecoder
 from dialoom.llm.openai.request import chat_body
 from dialoom.llm.openai.responses_decoder import ResponsesDecoder
 from dialoom.llm.openai.responses_request import responses_body
 from dialoom.llm.options import DEFAULT_OPTIONS, ChatOptions, Timeouts
 from dialoom.llm.profile import WireProfile, profile_for
 from dialoom.llm.provider import ResponseStream
+from dialoom.llm.wire.endpoint import Endpoint
+from dialoom.llm.wire.exchange import AnswerDecoder, Exchange
+from dialoom.llm.wire.listing import list_models
+from dialoom.llm.wire.prompt_size import PromptSize
 from dialoom.net.address import split_url
 from dialoom.net.httpx2_transport import Httpx2Transport
 from dialoom.net.transport import HttpTransport
@@ -48,7 +50,15 @@ class OpenAIProvider:
     ) -> None:
         """A `transport` passed in stays the caller's to close. Raises `UsageError` on a bad URL or key."""
         self.id = id
-        self._endpoint = Endpoint(id, base_url, api_key, headers=headers or {}, clock=clock)
+        self._endpoint = Endpoint(
+            id,
+            base_url,
+            api_key,
+            headers=headers or {},
+            clock=clock,
+            advice=CHAT_ADVICE,
+            not_found=NOT_FOUND,
+        )
         self._profile = profile or profile_for(split_url(self._endpoint.base_url).hostname or "")
         self._lent = transport is not None
         self._transport: HttpTransport = transport or Httpx2Transport()

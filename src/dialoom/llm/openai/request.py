@@ -7,14 +7,14 @@ import msgspec
 
 from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line, replace_surrogates
-from dialoom.llm.messages import Message, SourcePart, TextPart, ToolCall
+from dialoom.llm.messages import Message, ToolCall
 from dialoom.llm.openai.response_format import response_format
 from dialoom.llm.options import ChatOptions, ToolSpec
 from dialoom.llm.pairing import paired
 from dialoom.llm.profile import WireProfile
+from dialoom.llm.wire.render import render_text
 
 _Fields = dict[str, object]
-_SOURCE_TAG = re.compile(r"<(\s*/?\s*source\b)", re.IGNORECASE)
 _NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 
 
@@ -89,20 +89,3 @@ def _wire_call(call: ToolCall) -> _Fields:
     # Servers parse the arguments of earlier calls, and one that is no JSON object breaks every later request.
     arguments = msgspec.json.encode(call.arguments or {}).decode()
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
-
-
-def render_text(message: Message) -> str:
-    """Return the words and numbered sources of a message as the one text this wire has room for."""
-    pieces = [
-        render_source(part) if isinstance(part, SourcePart) else part.text
-        for part in message.parts
-        if isinstance(part, SourcePart | TextPart)
-    ]
-    return replace_surrogates("".join(pieces))
-
-
-def render_source(source: SourcePart) -> str:
-    """Return a passage between tags that its own text can neither close nor open anew."""
-    title = one_line(source.title).replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
-    body = _SOURCE_TAG.sub(r"&lt;\1", source.text)
-    return f'<source id="{source.index}" title="{title}">\n{body}\n</source>\n'

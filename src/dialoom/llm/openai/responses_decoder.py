@@ -20,12 +20,11 @@ from dialoom.llm.events import (
 from dialoom.llm.failures import read_wire_error
 from dialoom.llm.json_values import count_of, fields_of, items_of, text_of
 from dialoom.llm.messages import Message, Origin
-from dialoom.llm.openai.chunks import MalformedChunkError
-from dialoom.llm.openai.decoder import AnswerFailedError
 from dialoom.llm.response import ChatResponse, FinishReason
 from dialoom.llm.surrogates import SurrogateJoiner
 from dialoom.llm.tool_deltas import CallFragment, ToolCallAssembler
 from dialoom.llm.usage import Usage
+from dialoom.llm.wire.broken import AnswerFailedError, MalformedChunkError
 from dialoom.net.sse import SseEvent
 
 _Fields = dict[str, object]

@@ -7,11 +7,11 @@ import msgspec
 from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line, replace_surrogates
 from dialoom.llm.messages import Message, OpaquePart, RefusalPart, TextPart, ToolCall, ToolCallPart
-from dialoom.llm.openai.request import render_text
 from dialoom.llm.openai.response_format import named_schema
 from dialoom.llm.options import ChatOptions, ToolSpec
 from dialoom.llm.pairing import paired
 from dialoom.llm.profile import WireProfile
+from dialoom.llm.wire.render import render_text
 
 _Fields = dict[str, object]
 

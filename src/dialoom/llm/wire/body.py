@@ -1,7 +1,7 @@
 """The body of an answer, whichever of three things a server sends: events, one JSON object, or a web page."""
 
 from dialoom.llm.failures import html_title
-from dialoom.llm.openai.chunks import MalformedChunkError
+from dialoom.llm.wire.broken import MalformedChunkError
 from dialoom.net.sse import SseEvent, SseParser
 
 MAX_WHOLE_BYTES = 32 * 1024 * 1024

@@ -13,12 +13,11 @@ from dialoom.llm.errors import ProviderError
 from dialoom.llm.events import StreamEvent
 from dialoom.llm.failures import MAX_ERROR_BYTES, kind_of
 from dialoom.llm.messages import Message
-from dialoom.llm.openai.body import AnswerBody
-from dialoom.llm.openai.chunks import MalformedChunkError
-from dialoom.llm.openai.decoder import AnswerFailedError
-from dialoom.llm.openai.endpoint import Endpoint
 from dialoom.llm.options import Timeouts
 from dialoom.llm.switch import StopSwitch
+from dialoom.llm.wire.body import AnswerBody
+from dialoom.llm.wire.broken import AnswerFailedError, MalformedChunkError
+from dialoom.llm.wire.endpoint import Endpoint
 from dialoom.net.sse import EventTooLargeError, SseEvent
 from dialoom.net.transport import HttpRequest, HttpResponse, HttpTransport, TransportError, read_head
 

@@ -29,11 +29,10 @@ ADVICE: Mapping[ErrorKind, str] = {
     "bad_request": "check the options of the request",
     "context_window": "shorten the conversation or choose a model with a larger context window",
     "content_filter": "word the request differently",
-    "invalid_response": "check that the base url is one of a chat completions server",
+    "invalid_response": "check that the base url is one of a server that speaks this wire",
     "incomplete_stream": "ask again",
     "empty_response": "ask again",
 }
-NOT_FOUND = "check the model's name, and whether the base url should end in /v1"
 _TRANSPORT_KINDS: Mapping[TransportErrorKind, ErrorKind] = {
     "connect": "connection",
     "timeout": "timeout",
@@ -55,8 +54,8 @@ class Endpoint:
         *,
         headers: Mapping[str, str],
         clock: Clock,
-        advice: Mapping[ErrorKind, str] = ADVICE,
-        not_found: str = NOT_FOUND,
+        advice: Mapping[ErrorKind, str],
+        not_found: str,
     ) -> None:
         """Raises `UsageError` on an address or key that cannot be sent."""
         self.provider_id = provider_id

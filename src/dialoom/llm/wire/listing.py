@@ -2,8 +2,8 @@
 
 from dialoom.llm.capabilities import Model
 from dialoom.llm.failures import MAX_ERROR_BYTES
-from dialoom.llm.openai.endpoint import Endpoint
-from dialoom.llm.openai.models import read_models
+from dialoom.llm.wire.endpoint import Endpoint
+from dialoom.llm.wire.models import read_models
 from dialoom.net.transport import HttpTransport, TransportError, read_head
 
 MODELS_SECONDS = 30.0
