@@ -54,6 +54,26 @@ def test_any_history_of_changes_is_searched_like_a_plain_list(
     assert matrix.snapshot.rows()[0] == []
 
 
+def test_many_rows_are_ordered_as_few_are() -> None:
+    rng = np.random.default_rng(5)
+    angles = np.round(rng.uniform(0, 1.5, 5_000), 2)  # many are equal, and come in the order they were put
+    vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+    matrix: Matrix[int] = Matrix()
+    matrix.replace([], range(5_000), vectors)
+    matrix.replace(range(1_000), [], vectors[:0])
+    expected = sorted(range(1_000, 5_000), key=lambda key: angles[key])
+    for k in (1, 7, 40, 900):
+        found = [key for key, _ in matrix.snapshot.search(np.array([1, 0], np.float32), k)]
+        assert found == expected[:k]
+        (many,) = matrix.snapshot.search_many(np.array([[1, 0]], np.float32), k)
+        assert [round(score, 5) for _, score in many] == [
+            round(float(np.cos(angles[key])), 5) for key in found
+        ]
+    matrix.replace(range(1_000, 4_990), [], vectors[:0])
+    left = sorted(range(4_990, 5_000), key=lambda key: angles[key])
+    assert [key for key, _ in matrix.snapshot.search(np.array([1, 0], np.float32), 9)] == left[:9]
+
+
 def test_more_rows_than_a_segment_holds_are_searched_too(monkeypatch) -> None:
     monkeypatch.setattr("dialoom.rag.matrix.SEGMENT_ROWS", 300)
     matrix: Matrix[int] = Matrix()

@@ -80,7 +80,8 @@ class PostingIndex(Generic[Key]):
                     del self._fresh[key]
                 else:
                     self._gone.append(self._numbers.pop(key))
-            self._fresh.update(dict.fromkeys(keys))
+            fresh = dict.fromkeys(keys)
+            self._fresh = self._fresh | fresh if self._fresh else fresh
 
     def search(
         self,

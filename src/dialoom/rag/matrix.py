@@ -15,6 +15,7 @@ _DEAD_SHARE = 0.25
 _FIRST_ROWS = 256
 _LAST_DOUBLING = 4_096
 _QUERIES_AT_ONCE = 64
+_RUN = 64
 _SAFE_NORMS = (1e-15, 1e15)  # between these the square of a float32 neither vanishes nor overflows
 
 Key = TypeVar("Key")
@@ -88,10 +89,11 @@ class Snapshot(msgspec.Struct, Generic[Key], frozen=True):
         found: list[list[tuple[Key, float]]] = []
         for start in range(0, len(queries), _QUERIES_AT_ONCE):
             units = unit_rows(check_rows(queries[start : start + _QUERIES_AT_ONCE], self.dim))
-            scores = np.concatenate([_products(units, segment) for segment in self.segments], axis=1)
+            parts = [_products(units, segment) for segment in self.segments]
+            scores = np.concatenate(parts, axis=1) if len(parts) > 1 else parts[0]
             best = (_best_rows(row, min(k, self.alive)) for row in scores)
             found += [
-                [(self._key(row), float(each[row])) for row in rows]
+                [(self._key(row), min(max(float(each[row]), -1.0), 1.0)) for row in rows]
                 for each, rows in zip(scores, best, strict=True)
             ]
         return found
@@ -251,7 +253,7 @@ def pages_by_score(scores: FloatVector | DoubleVector, k: int, *, count: int) ->
 
 
 def _products(units: FloatMatrix, segment: _Segment[Key]) -> FloatMatrix:
-    products = np.clip(units @ segment.buffer[: segment.length].T, -1.0, 1.0)
+    products = units @ segment.buffer[: segment.length].T
     if segment.dead is not None:
         products[:, segment.dead] = -np.inf
     return products
@@ -261,8 +263,21 @@ def _best_rows(scores: FloatVector | DoubleVector, k: int) -> list[int]:
     """The first `k` rows of the whole order, without ordering the rest."""
     if k >= len(scores):
         return _ordered(scores, np.flatnonzero(np.isfinite(scores)))
-    least = np.partition(scores, len(scores) - k)[len(scores) - k]
-    return _ordered(scores, np.flatnonzero(scores >= least))[:k]
+    return _ordered(scores, np.flatnonzero(scores >= _least_of_best(scores, k)))[:k]
+
+
+def _least_of_best(scores: FloatVector | DoubleVector, k: int) -> float:
+    """A score that at least `k` of more than `k` scores reach, and few others.
+
+    The best scores of many runs are far fewer than all, and `k` of them reach the `k`-th best of them.
+    """
+    runs = len(scores) // _RUN
+    if runs > 4 * k:
+        tops = scores[: runs * _RUN].reshape(runs, _RUN).max(axis=1)
+        least = float(np.partition(tops, runs - k)[runs - k])
+        if np.isfinite(least):
+            return least
+    return float(np.partition(scores, len(scores) - k)[len(scores) - k])
 
 
 def _ordered(scores: FloatVector | DoubleVector, rows: NDArray[np.intp]) -> list[int]:

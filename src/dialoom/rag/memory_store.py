@@ -252,8 +252,8 @@ class _Shelf:
             self._forget(self.by_id[chunk_id])
         new = [*map(_Held, chunks)]
         self.by_id.update(zip(places, new, strict=True))
-        for held in new:
-            self.by_document[held.chunk.doc_id].append(held)
+        for chunk, held in zip(chunks, new, strict=True):
+            self.by_document[chunk.doc_id].append(held)
         self.matrix.replace(out, new, rows)
         self.words.replace(out, new)
 
