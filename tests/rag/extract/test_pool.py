@@ -368,3 +368,23 @@ def test_a_reader_that_will_not_retire_is_ended(monkeypatch: pytest.MonkeyPatch)
     os.kill(reader.pid, signal.SIGSTOP)
     reader.retire()
     assert gone(reader.pid)
+
+
+def test_a_process_of_another_parent_is_let_go_of_and_not_touched() -> None:
+    pool = ExtractorPool()
+    pool.extract("html", page())
+    (pid,) = pool.processes()
+    pool.forget()
+    deadline = time.monotonic() + BOUND  # it sees the end of its pipe and goes by itself
+    while os.waitpid(pid, os.WNOHANG) == (0, 0):
+        assert time.monotonic() < deadline
+        os.sched_yield()
+    shared = pool_module._Shared()
+    first = shared.get()
+    assert first is shared.get()
+    first.extract("html", page())
+    (pid,) = first.processes()
+    shared.forget()
+    assert shared.get() is not first
+    os.waitpid(pid, 0)
+    shared.close()

@@ -22,7 +22,7 @@ from dialoom.rag.extract.job import (
     read_frame,
     write_frame,
 )
-from dialoom.rag.extract.limits import address_space, allow_cpu
+from dialoom.rag.extract.limits import address_space, allow_cpu, set_limits
 from dialoom.rag.loaders.loader import Loaded, Source
 
 PAGE = b"<html><body><p>Nine euros.</p></body></html>"
@@ -35,6 +35,10 @@ JOB = Job(
     elapsed=0.5,
     max_extracted_bytes=1_000,
 )
+
+
+# Without what a coverage run adds: a process that may write no file could not write down what it has seen.
+PLAIN = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
 
 
 class Choking:
@@ -100,7 +104,7 @@ def test_computing_is_bounded_from_now_on() -> None:
         "from dialoom.rag.extract.limits import allow_cpu, set_limits\n"
         "set_limits(500)\nallow_cpu(-1.9)\nwhile True: pass"
     )
-    done = subprocess.run([sys.executable, "-c", program], timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", program], timeout=60, check=False, env=PLAIN)
     assert done.returncode == -24  # SIGXCPU
     soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
     allow_cpu(100_000.0)
@@ -116,8 +120,15 @@ def test_the_limits_are_set_for_good() -> None:
         "try: bytearray(400 << 20)\n"
         "except MemoryError: print('short of memory')"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, timeout=60, check=False, env=PLAIN
+    )
     assert (done.stdout, done.stderr) == (b"short of memory\n", b"")
+    asked: dict[int, tuple[int, int]] = {}
+    set_limits(200, asked.__setitem__)
+    soft, hard = asked[resource.RLIMIT_AS]
+    assert soft == hard > 200 << 20
+    assert (asked[resource.RLIMIT_FSIZE], asked[resource.RLIMIT_CORE]) == ((0, 0), (0, 0))
 
 
 def test_the_space_in_use_is_guessed_where_the_system_does_not_tell(tmp_path: Path) -> None:
@@ -130,7 +141,9 @@ def test_the_process_reads_what_it_is_sent_and_ends_with_the_pipe() -> None:
     write_frame(sent, encode_job(JOB))
     write_frame(sent, PAGE)
     command = [sys.executable, "-m", "dialoom.rag.extract.worker", "500"]
-    done = subprocess.run(command, input=sent.getvalue(), capture_output=True, timeout=60, check=False)
+    done = subprocess.run(
+        command, input=sent.getvalue(), capture_output=True, timeout=60, check=False, env=PLAIN
+    )
     replies = io.BytesIO(done.stdout)
     assert done.returncode == 0
     assert decode_reply(read_frame(replies) or b"") == Ready()
@@ -143,7 +156,13 @@ def test_a_process_whose_parent_is_gone_ends_quietly() -> None:
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, stdout=write, stderr=subprocess.PIPE, timeout=60, check=False
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=write,
+        stderr=subprocess.PIPE,
+        timeout=60,
+        check=False,
+        env=PLAIN,
     )
     os.close(write)
     assert (done.returncode, done.stderr) == (0, b"")

@@ -2,6 +2,7 @@
 
 import math
 import resource
+from collections.abc import Callable
 from pathlib import Path
 
 _MB = 1_048_576
@@ -11,7 +12,7 @@ _OPEN_FILES = 64
 _CPU_GRACE = 2  # the parent's clock should be the first to say that the time is over
 
 
-def set_limits(memory_mb: int) -> None:
+def set_limits(memory_mb: int, set_one: Callable[[int, tuple[int, int]], None] = resource.setrlimit) -> None:
     """Allow `memory_mb` more than is in use, few open files, and no byte written to any file; for good."""
     memory = address_space() + memory_mb * _MB
     for kind, most in (
@@ -22,7 +23,7 @@ def set_limits(memory_mb: int) -> None:
     ):
         _, hard = resource.getrlimit(kind)
         bound = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(kind, (bound, bound))
+        set_one(kind, (bound, bound))
 
 
 def allow_cpu(seconds: float) -> None:
