@@ -76,6 +76,16 @@ def test_sql_lets_the_same_chunks_through_as_the_condition_itself(
     assert (found, worded) == (wanted, wanted)
 
 
+def test_a_page_is_a_number_and_an_id_a_text(tmp_path: Path) -> None:
+    with SqliteVectorStore(tmp_path / "index.sqlite") as store:
+        store.add([piece(1, {})], np.ones((1, 2), np.float32))
+        wanted = [Eq("page", 1), Eq("page", "1"), Eq("id", "1"), Eq("id", 1), Gt("page", 0), Gt("id", 0)]
+        found = [bool(store.search_words("lamp", 1, where=condition)) for condition in wanted]
+    assert (
+        found == [condition(piece(1, {})) for condition in wanted] == [True, False, True, False, True, False]
+    )
+
+
 @given(CONDITIONS)
 def test_a_condition_comes_back_from_its_json(condition: Condition) -> None:
     assert parse_condition(msgspec.json.encode(condition)) == condition

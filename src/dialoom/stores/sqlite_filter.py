@@ -22,7 +22,8 @@ from dialoom.rag.filters import (
 Sql = tuple[str, list[object]]
 """A condition with a `?` for each of the arguments."""
 
-_OWN = {"id": "chunks.id", "doc_id": "chunks.doc_id", "page": "chunks.page"}
+# the plus takes a column's affinity away, by which page 1 would equal the text "1"
+_OWN = {"id": "+chunks.id", "doc_id": "+chunks.doc_id", "page": "+chunks.page"}
 _NUMBERS = ("integer", "real", "true", "false")
 
 
