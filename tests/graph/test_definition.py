@@ -18,6 +18,7 @@ from dialoom.graph import (
     MemoryCheckpointStore,
     NodeContext,
     Reducers,
+    RetryPolicy,
     RunOptions,
     State,
     draw_definition,
@@ -134,6 +135,73 @@ def test_a_thread_goes_on_in_the_graph_that_was_read_back() -> None:
     first.run_sync({}, RunOptions(thread_id="t", max_steps=1))
     second = GraphBuilder.from_dict(first.to_dict(), **functions).build(store)
     assert second.resume_sync("t").state["n"] == 3
+
+
+def school() -> GraphBuilder:
+    """A graph with everything a definition can say of nodes and joins."""
+    builder = GraphBuilder("school")
+    builder.add_channel("pupils", default=["ann", "eve"])
+    builder.add_channel("marks")
+    builder.add_node("open", nothing, retry=RetryPolicy(attempts=5, backoff="linear", jitter=0.5))
+    builder.add_map("mark", nothing, over="pupils", into="marks", max_concurrency=2, on_item_error="collect")
+    builder.add_node("sing", nothing, timeout=2.5, on_error="hush")
+    builder.add_node("hush", nothing, dynamic=True)
+    builder.add_node("close", nothing)
+    builder.add_edge(START, "open")
+    builder.add_edge("open", "mark")
+    builder.add_edge("open", "sing")
+    builder.add_join(["mark", "sing"], "close", wait=2)
+    return builder
+
+
+def test_retries_maps_joins_and_ways_out_of_an_error_are_part_of_a_definition() -> None:
+    graph = school().build()
+    definition = graph.to_dict()
+    assert definition["nodes"] == [
+        {"name": "open", "retry": {"attempts": 5, "backoff": "linear", "jitter": 0.5}},
+        {
+            "name": "mark",
+            "map": {"over": "pupils", "into": "marks", "max_concurrency": 2, "on_item_error": "collect"},
+        },
+        {"name": "sing", "timeout": 2.5, "on_error": "hush"},
+        {"name": "hush", "dynamic": True},
+        {"name": "close"},
+    ]
+    assert definition["joins"] == [{"from": ["mark", "sing"], "to": "close", "wait": 2}]
+    functions = {name["name"]: nothing for name in definition["nodes"]}
+    again = GraphBuilder.from_dict(json.loads(json.dumps(definition)), nodes=functions).build()
+    assert again.to_dict() == definition
+    assert (again.fingerprint, again.to_mermaid()) == (graph.fingerprint, graph.to_mermaid())
+    assert again.run_sync().state == {"pupils": ["ann", "eve"], "marks": [None, None]}
+
+
+def test_what_shapes_a_graph_is_in_its_fingerprint() -> None:
+    def variant(**change: Any) -> str:
+        definition = school().build().to_dict()
+        for name, value in change.items():
+            definition[name][0 if name == "joins" else 2].update(value)
+        functions = {node["name"]: nothing for node in definition["nodes"]}
+        return GraphBuilder.from_dict(definition, nodes=functions).build().fingerprint
+
+    same = school().build().fingerprint
+    assert variant() == same
+    assert variant(nodes={"timeout": 9.0}) == same
+    assert variant(joins={"wait": "any"}) != same
+    assert variant(nodes={"on_error": "close"}) != same
+
+
+def test_a_retry_policy_that_cannot_be_is_a_problem() -> None:
+    assert problems_of(changed("nodes", retry={"attempts": 0})) == [
+        "[bad-retry] node 'count': attempts is 0; give 1 to 1000"
+    ]
+
+
+def test_a_retry_policy_with_code_cannot_be_written() -> None:
+    builder = GraphBuilder("picky")
+    builder.add_node("a", nothing, retry=RetryPolicy(retry_on=lambda _: True))
+    builder.add_edge(START, "a")
+    with pytest.raises(UsageError, match="node 'a' cannot be written: retry_on of its retry policy is code"):
+        builder.build().to_dict()
 
 
 def test_a_graph_keeps_the_definition_it_was_built_from() -> None:

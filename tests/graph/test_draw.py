@@ -43,3 +43,34 @@ def test_an_answer_that_is_the_name_of_its_target_needs_no_label(route: dict[str
     lines = builder.build().to_mermaid().splitlines()
     assert "    n0 -.-> n1" in lines
     assert "    n0 -.-> finish" in lines
+
+
+def test_maps_joins_and_ways_out_of_an_error_are_drawn_too() -> None:
+    builder = GraphBuilder("school")
+    builder.add_channel("pupils")
+    builder.add_channel("marks")
+    builder.add_map("mark", nothing, over="pupils", into="marks")
+    builder.add_node("sing", nothing, on_error="hush")
+    builder.add_node("hush", nothing)
+    builder.add_node("close", nothing)
+    builder.add_edge(START, "mark")
+    builder.add_edge(START, "sing")
+    builder.add_join(["mark", "sing"], "close", wait="all")
+    assert builder.build().to_mermaid() == "\n".join(
+        [
+            "flowchart TD",
+            "    start([start])",
+            '    n0[["mark (each of pupils)"]]',
+            '    n1["sing"]',
+            '    n2["hush"]',
+            '    n3["close"]',
+            "    finish([end])",
+            "    start --> n0",
+            "    start --> n1",
+            '    n0 == "join all" ==> n3',
+            '    n1 == "join all" ==> n3',
+            '    n1 -. "on error" .-> n2',
+            "    n2 --> finish",
+            "    n3 --> finish",
+        ]
+    )

@@ -21,6 +21,7 @@ from dialoom.graph import (
     NodeContext,
     NodeEnd,
     NodeResult,
+    RetryPolicy,
     RunBegin,
     RunFinished,
 )
@@ -90,7 +91,7 @@ async def test_a_trace_has_one_span_for_every_node_with_its_start_and_duration()
     builder.add_edge(START, "cook")
     builder.add_edge("cook", "eat")
     result = await builder.build(observers=[trace], clock=clock).run()
-    ok = {"parent": None, "ns": [], "status": "ok", "error": None}
+    ok = {"parent": None, "ns": [], "item": None, "status": "ok", "error": None, "retries": 0}
     assert json.loads(trace.to_json()) == {
         "run_id": result.run_id,
         "thread_id": result.thread_id,
@@ -201,12 +202,23 @@ async def test_metrics_sum_up_runs_steps_errors_and_the_seconds_of_every_node() 
     await kitchen.run()
     await kitchen.run()
     await shop(metrics, clock=clock).run()
-    zero = {"ns": [], "ended": 1, "errors": 0, "cancelled": 0, "seconds": 0.0, "slowest": 0.0}
+    zero = {
+        "ns": [],
+        "ended": 1,
+        "errors": 0,
+        "retries": 0,
+        "cancelled": 0,
+        "paused": 0,
+        "seconds": 0.0,
+        "slowest": 0.0,
+    }
     assert json.loads(metrics.to_json()) == {
         "runs": 3,
         "ended": {"finished": 2, "error": 1},
         "steps": 3,
         "node_errors": 1,
+        "retries": 0,
+        "interrupts": 0,
         "chunks": 1,
         "unlisted": 0,
         "nodes": [
@@ -227,12 +239,71 @@ def test_metrics_count_nodes_they_have_no_room_to_list() -> None:
 
 def test_tasks_of_one_node_at_the_same_time_have_spans_of_their_own() -> None:
     trace = JsonTraceObserver()
-    head: dict[str, Any] = {"run_id": "r", "thread_id": "t", "step": 1, "node": "score"}
-    for event in (
-        RunBegin(run_id="r", thread_id="t", seq=1, graph="g"),
-        NodeBegin(**head, seq=2),
-        NodeBegin(**head, seq=3),
-        NodeEnd(**head, seq=4, status="ok", elapsed=1.0),
-    ):
-        trace.on_event(event)
-    assert [(span["id"], span["status"]) for span in trace.to_dict()["spans"]] == [(1, "ok"), (2, "running")]
+    builder = GraphBuilder("school")
+    builder.add_channel("pupils", type=list[str])
+    builder.add_channel("marks")
+
+    def mark(ctx: NodeContext) -> int:
+        if ctx.input == "eve" and ctx.attempt == 1:
+            raise OSError("the pen is dry")
+        return len(ctx.input)
+
+    again = RetryPolicy(attempts=2, delay=0)
+    builder.add_map("mark", mark, over="pupils", into="marks", max_concurrency=1, retry=again)
+    builder.add_edge(START, "mark")
+    result = builder.build(observers=[trace]).run_sync({"pupils": ["ann", "eve"]})
+    assert result.state["marks"] == [3, 3]
+    assert [
+        (span["node"], span["item"], span["status"], span["retries"]) for span in trace.to_dict()["spans"]
+    ] == [("mark", 0, "ok", 0), ("mark", 1, "ok", 1)]
+
+
+def unsure() -> GraphBuilder:
+    """A node that asks, beside one that fails once."""
+    builder = GraphBuilder("unsure")
+
+    def flaky(ctx: NodeContext) -> None:
+        if ctx.attempt == 1:
+            raise OSError("secret of the server")
+
+    builder.add_node("ask", lambda ctx: ctx.interrupt("secret question"), blocking=False)
+    builder.add_node("fetch", flaky, blocking=False, retry=RetryPolicy(delay=0))
+    builder.add_edge(START, "ask")
+    builder.add_edge(START, "fetch")
+    return builder
+
+
+@pytest.mark.promise("graph-117")
+def test_metrics_count_retries_and_pauses() -> None:
+    metrics = MetricsObserver()
+    assert unsure().build(observers=[metrics]).run_sync().stop_reason == "interrupted"
+    counts = metrics.to_dict()
+    assert (counts["retries"], counts["interrupts"], counts["node_errors"]) == (1, 1, 0)
+    assert [(node["node"], node["retries"], node["paused"]) for node in counts["nodes"]] == [
+        ("ask", 0, 1),
+        ("fetch", 1, 0),
+    ]
+
+
+def test_a_retry_of_a_node_without_room_is_counted_in_the_total() -> None:
+    metrics = MetricsObserver(max_nodes=0)
+    unsure().build(observers=[metrics]).run_sync()
+    assert (metrics.to_dict()["retries"], metrics.to_dict()["nodes"]) == (1, [])
+
+
+def test_the_log_tells_retries_and_pauses_without_their_words(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "dialoom.graph")
+    unsure().build(observers=[LoggingObserver()]).run_sync()
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        ("INFO", "run of graph 'unsure' began"),
+        ("WARNING", "node 'fetch' failed attempt 1 and is tried again in 0.000 s"),
+        ("INFO", "step 1 waits for an answer"),
+        ("INFO", "run ended after 1 steps: interrupted"),
+    ]
+    assert "secret" not in "".join(str(record.__dict__) for record in caplog.records)
+
+
+def test_a_retry_of_a_span_that_found_no_room_is_not_counted() -> None:
+    trace = JsonTraceObserver(max_spans=0)
+    unsure().build(observers=[trace]).run_sync()
+    assert (trace.to_dict()["spans"], trace.to_dict()["dropped"]) == ([], 2)

@@ -1,13 +1,15 @@
 """A graph as data: what JSON or YAML can hold of it. Functions, and types of one's own, go by name."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 
 from dialoom.base.text import one_line
 from dialoom.graph.channels import UNSET
 from dialoom.graph.errors import GraphBuildError, GraphProblem
+from dialoom.graph.joins import Wait
+from dialoom.graph.table import OnItemError
 
 FORMAT: Final = 1
 MAX_ENTRIES: Final = 10_000
@@ -22,6 +24,25 @@ class ChannelEntry(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omi
     default: Any = UNSET
 
 
+class RetryEntry(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A `RetryPolicy`, as far as it is not code."""
+
+    attempts: int = 3
+    delay: float = 0.5
+    backoff: Literal["linear", "exponential"] = "exponential"
+    jitter: float = 0.0
+    max_delay: float = 30.0
+
+
+class MapEntry(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What makes a node run once for each item of channel `over`, as `add_map` does."""
+
+    over: str
+    into: str
+    max_concurrency: int = 32
+    on_item_error: OnItemError = "fail"
+
+
 class NodeEntry(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """One node. `use` is what the registry calls its function, when that is not the node's own name."""
 
@@ -29,6 +50,10 @@ class NodeEntry(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_d
     use: str | None = None
     blocking: bool | None = None
     dynamic: bool = False
+    retry: RetryEntry | None = None
+    timeout: float | None = None
+    on_error: str | None = None
+    map: MapEntry | None = None
 
 
 class EdgeEntry(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -47,6 +72,14 @@ class RouteEntry(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_
     default: str | None = None
 
 
+class JoinEntry(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """`to` runs once after several nodes; `wait` is as in `add_join`."""
+
+    sources: list[str] = msgspec.field(name="from")
+    target: str = msgspec.field(name="to")
+    wait: Wait = "reachable"
+
+
 class Definition(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """A whole graph. Lists, because nodes commit in the order in which they stand here."""
 
@@ -56,6 +89,7 @@ class Definition(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_
     nodes: list[NodeEntry] = []
     edges: list[EdgeEntry] = []
     routes: list[RouteEntry] = []
+    joins: list[JoinEntry] = []
 
 
 def parsed(definition: Mapping[str, Any]) -> Definition:
@@ -70,7 +104,7 @@ def parsed(definition: Mapping[str, Any]) -> Definition:
         raise _refused(where.strip("`") or "$", f"{reason}; mend it") from error
     if found.format != FORMAT:
         raise _refused("$.format", f"it is {found.format} and this version reads {FORMAT}; update dialoom")
-    for name in ("channels", "nodes", "edges", "routes"):
+    for name in ("channels", "nodes", "edges", "routes", "joins"):
         if (count := len(getattr(found, name))) > MAX_ENTRIES:
             raise _refused(f"$.{name}", f"{count} entries are more than {MAX_ENTRIES}; divide the graph")
     return found

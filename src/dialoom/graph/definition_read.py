@@ -5,13 +5,15 @@ from typing import Any, NoReturn
 
 import msgspec
 
+from dialoom.base.errors import UsageError
 from dialoom.graph.channels import Channel
-from dialoom.graph.definition import ChannelEntry, NodeEntry, RouteEntry, parsed
+from dialoom.graph.definition import ChannelEntry, MapEntry, NodeEntry, RouteEntry, parsed
 from dialoom.graph.definition_types import TypeTextError, read_type
-from dialoom.graph.draft import Draft, NodeDraft, RouteDraft
+from dialoom.graph.draft import Draft, JoinDraft, NodeDraft, RouteDraft
 from dialoom.graph.errors import GraphProblem
 from dialoom.graph.reducers import Reducer, Reducers
-from dialoom.graph.table import Node, Router
+from dialoom.graph.retry import RetryPolicy
+from dialoom.graph.table import MapSpec, Node, Router
 
 BUILT_IN: Mapping[str, Reducer] = {
     reducer.name: reducer for reducer in (Reducers.overwrite, Reducers.append, Reducers.merge)
@@ -39,6 +41,7 @@ def draft_of(definition: Mapping[str, Any], registry: Registry) -> Draft:
     draft.nodes += [_node(draft, entry, registry) for entry in found.nodes]
     draft.edges += [(entry.source, entry.target) for entry in found.edges]
     draft.routes += [_route(draft, entry, registry) for entry in found.routes]
+    draft.joins += [JoinDraft(tuple(entry.sources), entry.target, entry.wait) for entry in found.joins]
     return draft
 
 
@@ -67,7 +70,32 @@ def _node(draft: Draft, entry: NodeEntry, registry: Registry) -> NodeDraft:
         fn = _stand_in
     if entry.use is not None:
         draft.uses[entry.name] = entry.use
-    return NodeDraft(entry.name, fn, entry.blocking, entry.dynamic)
+    return NodeDraft(
+        entry.name,
+        fn,
+        entry.blocking,
+        entry.dynamic,
+        retry=_policy(draft, entry),
+        timeout=entry.timeout,
+        on_error=entry.on_error,
+        each=_map_spec(entry.map),
+    )
+
+
+def _policy(draft: Draft, entry: NodeEntry) -> RetryPolicy | None:
+    if entry.retry is None:
+        return None
+    try:
+        return RetryPolicy(**msgspec.structs.asdict(entry.retry))
+    except UsageError as error:
+        draft.problems.append(GraphProblem("bad-retry", f"node {entry.name!r}", str(error)))
+    return None
+
+
+def _map_spec(entry: MapEntry | None) -> MapSpec | None:
+    return (
+        None if entry is None else MapSpec(entry.over, entry.into, entry.max_concurrency, entry.on_item_error)
+    )
 
 
 def _route(draft: Draft, entry: RouteEntry, registry: Registry) -> RouteDraft:

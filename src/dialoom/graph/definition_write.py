@@ -8,10 +8,22 @@ import msgspec
 
 from dialoom.base.errors import UsageError
 from dialoom.graph.channels import Channel, Unset
-from dialoom.graph.definition import FORMAT, ChannelEntry, Definition, EdgeEntry, NodeEntry, RouteEntry
+from dialoom.graph.definition import (
+    FORMAT,
+    ChannelEntry,
+    Definition,
+    EdgeEntry,
+    JoinEntry,
+    MapEntry,
+    NodeEntry,
+    RetryEntry,
+    RouteEntry,
+)
 from dialoom.graph.definition_read import BUILT_IN
 from dialoom.graph.definition_types import TypeTextError, write_type
-from dialoom.graph.draft import Draft, RouteDraft
+from dialoom.graph.draft import Draft, NodeDraft, RouteDraft
+from dialoom.graph.retry import RetryPolicy
+from dialoom.graph.table import MapSpec
 
 
 def definition_of(draft: Draft, types: Mapping[str, object]) -> dict[str, Any]:
@@ -24,14 +36,12 @@ def definition_of(draft: Draft, types: Mapping[str, object]) -> dict[str, Any]:
         format=FORMAT,
         graph=draft.name,
         channels=[_channel(channel, types) for channel in draft.channels],
-        nodes=[
-            NodeEntry(
-                name=node.name, use=draft.uses.get(node.name), blocking=node.blocking, dynamic=node.dynamic
-            )
-            for node in draft.nodes
-        ],
+        nodes=[_node(draft, node) for node in draft.nodes],
         edges=[EdgeEntry(source=source, target=target) for source, target in draft.edges],
         routes=list(_routes(draft.routes)),
+        joins=[
+            JoinEntry(sources=list(join.sources), target=join.target, wait=join.wait) for join in draft.joins
+        ],
     )
     return msgspec.to_builtins(definition)
 
@@ -44,6 +54,36 @@ def _channel(channel: Channel, types: Mapping[str, object]) -> ChannelEntry:
     except TypeTextError as error:
         raise UsageError(f"channel {channel.name!r} cannot be written: {error}") from error
     return ChannelEntry(name=channel.name, reducer=channel.reducer.name, type=text, default=channel.default)
+
+
+def _node(draft: Draft, node: NodeDraft) -> NodeEntry:
+    return NodeEntry(
+        name=node.name,
+        use=draft.uses.get(node.name),
+        blocking=node.blocking,
+        dynamic=node.dynamic,
+        retry=None if node.retry is None else _policy(node.name, node.retry),
+        timeout=node.timeout,
+        on_error=node.on_error,
+        map=None if node.each is None else _map(node.each),
+    )
+
+
+def _policy(node: str, policy: RetryPolicy) -> RetryEntry:
+    if policy.retry_on is not None:
+        raise UsageError(
+            f"node {node!r} cannot be written: retry_on of its retry policy is code; leave it out, or raise"
+            " only what is worth another try"
+        )
+    usual = RetryEntry()
+    chosen = {name: getattr(policy, name) for name in usual.__struct_fields__}
+    return RetryEntry(**{name: value for name, value in chosen.items() if value != getattr(usual, name)})
+
+
+def _map(each: MapSpec) -> MapEntry:
+    return MapEntry(
+        over=each.over, into=each.into, max_concurrency=each.limit, on_item_error=each.on_item_error
+    )
 
 
 def _check_reducers(channels: list[Channel]) -> None:

@@ -8,14 +8,18 @@ from dialoom.graph.compile import compile_draft
 from dialoom.graph.errors import GraphBuildError
 from dialoom.graph.lint import problems_of
 from dialoom.graph.names import END, START
-from dialoom.graph.table import Route, Table
+from dialoom.graph.table import NodeSpec, Route, Table
 
 
 def to_mermaid(table: Table) -> str:
-    """Return the flowchart: arrows for edges, dotted ones with their label for conditional edges."""
+    """Return the flowchart.
+
+    Arrows are edges, dotted ones conditional edges and ways out of an error, thick ones lead to a join. A
+    node that runs over items has a double border.
+    """
     ids = {START: "start", END: "finish"} | {name: f"n{at}" for at, name in enumerate(table.nodes)}
     lines = ["flowchart TD", "    start([start])"]
-    lines += [f'    {ids[name]}["{_text(name)}"]' for name in table.nodes]
+    lines += [f"    {ids[name]}{_box(node)}" for name, node in table.nodes.items()]
     lines.append("    finish([end])")
     for name in (START, *table.nodes):
         lines += [f"    {ids[name]} {arrow} {ids[target]}" for arrow, target in _arrows(table, name)]
@@ -42,8 +46,19 @@ def _arrows(table: Table, name: str) -> Iterator[tuple[str, str]]:
     for route in exits.routes:
         for label, target in _labels(route):
             yield ("-.->" if label == target else f'-. "{_text(label)}" .->'), target
-    if not exits.static and not exits.routes:
+    joins = [join for join in table.joins.values() if name in join.sources]
+    for join in joins:
+        yield f'== "join {join.wait}" ==>', join.target
+    if not exits.static and not exits.routes and not joins:
         yield "-->", END
+    if name != START and (fallback := table.nodes[name].on_error) is not None:
+        yield '-. "on error" .->', fallback
+
+
+def _box(node: NodeSpec) -> str:
+    if node.each is None:
+        return f'["{_text(node.name)}"]'
+    return f'[["{_text(node.name)} (each of {_text(node.each.over)})"]]'
 
 
 def _labels(route: Route) -> Iterator[tuple[str, str]]:

@@ -6,12 +6,18 @@ from dialoom.graph.table import Exits, Table
 
 
 def fingerprint_of(table: Table) -> str:
-    """Return 16 hexadecimal digits over nodes, edges, channels and names of reducers; not over code."""
+    """Return 16 hexadecimal digits over nodes, all that leads from them, channels and reducers; not code."""
     import hashlib  # 4 MB of memory that a graph without checkpoints need not have
 
     shape = (
         [(channel.name, channel.reducer.name) for channel in table.channels.values()],
         [(name, _ways_out(exits)) for name, exits in table.exits.items()],
+        [
+            (node.name, node.on_error, node.each)
+            for node in table.nodes.values()
+            if node.on_error or node.each
+        ],
+        [(join.target, join.sources, join.wait) for join in table.joins.values()],
     )
     return hashlib.blake2b(msgspec.json.encode(shape), digest_size=8).hexdigest()
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from dialoom.base.events import Event
-from dialoom.graph.events import Chunk, NodeEnd, RunBegin, RunFinished, StepCommitted
+from dialoom.graph.events import Chunk, InterruptEvent, NodeEnd, Retry, RunBegin, RunFinished, StepCommitted
 from dialoom.graph.result import StopReason
 
 MAX_NODES: Final = 1_000
@@ -19,7 +19,9 @@ class NodeMetrics(msgspec.Struct, kw_only=True):
     node: str
     ended: int = 0
     errors: int = 0
+    retries: int = 0
     cancelled: int = 0
+    paused: int = 0
     seconds: float = 0.0
     slowest: float = 0.0
 
@@ -31,13 +33,15 @@ class Metrics(msgspec.Struct, kw_only=True):
     ended: dict[StopReason, int] = {}
     steps: int = 0
     node_errors: int = 0
+    retries: int = 0
+    interrupts: int = 0
     chunks: int = 0
     nodes: list[NodeMetrics] = []
     unlisted: int = 0
 
 
 class MetricsObserver:
-    """Counts runs, supersteps, chunks, and for each node its ends, errors and seconds.
+    """Counts runs, supersteps, interrupts, chunks, and for each node its ends, errors, retries and seconds.
 
     May listen to many graphs at once, from any thread; nodes of the same name and namespace are counted
     together, so give each graph its own where they must be told apart. At most `max_nodes` nodes are listed.
@@ -61,6 +65,10 @@ class MetricsObserver:
                     metrics.chunks += 1
                 case NodeEnd():
                     self._node_end(event)
+                case Retry():
+                    self._retry(event)
+                case InterruptEvent():
+                    metrics.interrupts += 1
                 case RunFinished(ns=()):
                     metrics.ended[event.stop_reason] = metrics.ended.get(event.stop_reason, 0) + 1
                 case _:
@@ -85,8 +93,14 @@ class MetricsObserver:
         node.ended += 1
         node.errors += failed
         node.cancelled += event.status == "cancelled"
+        node.paused += event.status == "paused"
         node.seconds += event.elapsed
         node.slowest = max(node.slowest, event.elapsed)
+
+    def _retry(self, event: Retry) -> None:
+        self._metrics.retries += 1
+        if (node := self._node((event.ns, event.node))) is not None:
+            node.retries += 1
 
     def _node(self, place: tuple[tuple[str, ...], str]) -> NodeMetrics | None:
         node = self._nodes.get(place)

@@ -1,6 +1,6 @@
 """What ran when and for how long, as spans a program or a person can read."""
 
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from threading import Lock
 from typing import Any, Final, Literal
 
@@ -14,6 +14,7 @@ from dialoom.graph.events import (
     NodeBegin,
     NodeEnd,
     NodeStatus,
+    Retry,
     RunBegin,
     RunFinished,
     StepCommitted,
@@ -23,25 +24,28 @@ from dialoom.graph.result import StopReason
 MAX_RUNS: Final = 100
 MAX_SPANS: Final = 10_000
 
-Place = tuple[tuple[str, ...], str]
-"""A node: the namespace it runs in, and its name."""
+Place = tuple[tuple[str, ...], str, int | None]
+"""A task: the namespace it runs in, its node, and its item."""
 
 
 class Span(msgspec.Struct, kw_only=True):
     """One node at work. `start` is in seconds from the beginning of its run, `seconds` None while it works.
 
-    `parent` is the span of the node whose subgraph this one is in.
+    `parent` is the span of the node whose subgraph this one is in, `item` as in `ctx.item`. `retries` counts
+    the attempts after the first of all tasks of the node at that moment.
     """
 
     id: int
     parent: int | None
     ns: tuple[str, ...]
     node: str
+    item: int | None
     step: int
     start: float
     seconds: float | None = None
     status: NodeStatus | Literal["running"] = "running"
     error: str | None = None
+    retries: int = 0
 
 
 class Trace(msgspec.Struct, kw_only=True):
@@ -108,8 +112,8 @@ class _Recording:
         self.trace = trace
         self._began = began
         self._max_spans = max_spans
-        self._open: dict[Place, deque[Span | None]] = {}
-        self._ended: dict[Place, Span] = {}
+        self._open: dict[Place, Span | None] = {}
+        self._failed: dict[tuple[tuple[str, ...], str], Span] = {}
 
     def hear(self, event: Event, now: float) -> None:
         match event:
@@ -117,16 +121,18 @@ class _Recording:
                 self._node_begin(event, now)
             case NodeEnd():
                 self._node_end(event)
+            case Retry():
+                self._retry(event)
             case ErrorEvent():
                 self._error(event)
             case StepCommitted(ns=()):
                 self.trace.steps = event.step
-                self._ended.clear()
+                self._failed.clear()
             case RunFinished(ns=()):
                 self.trace.steps = event.steps
                 self.trace.stop_reason = event.stop_reason
                 self.trace.seconds = now - self._began
-                self._ended.clear()
+                self._failed.clear()
             case _:
                 pass
 
@@ -138,31 +144,37 @@ class _Recording:
                 parent=self._parent(event.ns),
                 ns=event.ns,
                 node=event.node,
+                item=event.item,
                 step=event.step,
                 start=now - self._began,
             )
             self.trace.spans.append(span)
         else:
             self.trace.dropped += 1
-        self._open.setdefault((event.ns, event.node), deque()).append(span)
+        self._open[event.ns, event.node, event.item] = span
 
     def _node_end(self, event: NodeEnd) -> None:
-        place = (event.ns, event.node)
-        span = self._open[place].popleft()
-        if not self._open[place]:
-            del self._open[place]
+        span = self._open.pop((event.ns, event.node, event.item))
         if span is not None:
             span.seconds = event.elapsed
             span.status = event.status
-            self._ended[place] = span
+            if event.status == "error":
+                self._failed[event.ns, event.node] = span
+
+    def _retry(self, event: Retry) -> None:
+        for (ns, node, _), span in self._open.items():
+            if span is not None and (ns, node) == (event.ns, event.node):
+                span.retries += 1
 
     def _error(self, event: ErrorEvent) -> None:
-        span = self._ended.get((event.ns, event.node))
+        span = self._failed.get((event.ns, event.node))
         if span is None:
             self.trace.error = event.message
         else:
             span.error = event.message
 
     def _parent(self, ns: tuple[str, ...]) -> int | None:
-        around = self._open.get((ns[:-1], ns[-1])) if ns else None
-        return around[-1].id if around and around[-1] is not None else None
+        for (around, node, _), span in reversed(self._open.items()):
+            if span is not None and (*around, node) == ns:
+                return span.id
+        return None
