@@ -545,7 +545,8 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "graph-086",
         "004",
-        "store.latest(thread) returns that thread's newest checkpoint, ready for resume",
+        "store.load(thread) returns that thread's newest checkpoint, ready for resume",
+        "tests/stores/test_checkpoint_stores.py::test_the_newest_checkpoint_is_ready_to_resume_and_all_can_be_counted",
     ),
     Promise(
         "graph-087",
@@ -559,12 +560,23 @@ PROMISES: tuple[Promise, ...] = (
         "store.threads() lists the threads that have a history",
         "tests/graph/test_checkpoints.py::test_threads_leave_each_other_alone",
     ),
-    Promise("graph-089", "004", "store.size(thread) counts the checkpoints of one thread"),
-    Promise("graph-090", "004", "store.empty(thread) tells whether a thread has no history"),
+    Promise(
+        "graph-089",
+        "004",
+        "store.history(thread) gives the checkpoints of one thread, to be counted or resumed",
+        "tests/stores/test_checkpoint_stores.py::test_the_newest_checkpoint_is_ready_to_resume_and_all_can_be_counted",
+    ),
+    Promise(
+        "graph-090",
+        "004",
+        "store.load(thread) is None for a thread without history",
+        "tests/stores/test_checkpoint_stores.py::test_a_thread_without_history_is_none_and_cannot_be_resumed",
+    ),
     Promise(
         "graph-091",
         "004",
-        "store.latest(thread) raises a lookup error for a thread without history",
+        "Graph.resume raises UsageError for a thread without history",
+        "tests/stores/test_checkpoint_stores.py::test_a_thread_without_history_is_none_and_cannot_be_resumed",
     ),
     Promise("graph-092", "004", "A run without a thread id has an empty thread id everywhere"),
     # graph (seed 004): streaming
@@ -713,12 +725,7 @@ PROMISES: tuple[Promise, ...] = (
         "MetricsObserver counts node errors",
         "tests/graph/test_observers.py::test_metrics_sum_up_runs_steps_errors_and_the_seconds_of_every_node",
     ),
-    Promise(
-        "graph-117",
-        "004",
-        "MetricsObserver counts retries",
-        "tests/graph/test_observers.py::test_metrics_count_retries_and_pauses",
-    ),
+    Promise("graph-117", "004", "MetricsObserver counts retries"),
     Promise(
         "graph-118",
         "004",
@@ -741,8 +748,8 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "graph-121",
         "004",
-        "A CheckpointStore needs save, list, latest, empty and size only; "
-        "the calls for one thread work on top of these",
+        "A CheckpointStore needs save, load, history, threads and erase_thread only, and says whether it blocks",
+        "tests/stores/test_checkpoint_stores.py::test_five_methods_make_a_store",
     ),
     Promise(
         "graph-122",
@@ -754,6 +761,7 @@ PROMISES: tuple[Promise, ...] = (
         "graph-123",
         "004",
         "The JSONL checkpoint store opened by another process reads the whole history back",
+        "tests/stores/test_jsonl_checkpoints.py::test_another_process_reads_the_whole_history_at_any_path",
     ),
     Promise(
         "graph-124",
@@ -766,59 +774,104 @@ PROMISES: tuple[Promise, ...] = (
         "graph-125",
         "004",
         "The JSONL checkpoint store adds one line per save and does not rewrite the file",
+        "tests/stores/test_jsonl_checkpoints.py::test_a_save_adds_one_line_and_rewrites_nothing",
     ),
     Promise(
         "graph-126",
         "004",
         "Concurrent saves inside one process are serialised by the JSONL store",
+        "tests/stores/test_checkpoint_stores.py::test_threads_that_save_at_once_get_whole_lines_and_one_order",
     ),
     Promise(
         "graph-127",
         "004",
         "A checkpoint file in the old JSON array form is converted at the first save",
+        "tests/stores/test_jsonl_checkpoints.py::test_a_file_in_the_older_form_is_read_and_rewritten_at_the_first_save",
     ),
     Promise(
         "graph-128",
         "004",
         "A torn last line left by a crash is dropped when the file is loaded",
+        "tests/stores/test_jsonl_checkpoints.py::test_a_line_a_crash_cut_short_is_dropped_and_repaired_by_the_next_save",
     ),
-    Promise("graph-129", "004", "A torn last line is repaired before the next save"),
-    Promise("graph-130", "004", "erase_thread deletes the whole history of one thread"),
+    Promise(
+        "graph-129",
+        "004",
+        "A torn last line is repaired before the next save",
+        "tests/stores/test_jsonl_checkpoints.py::test_a_line_a_crash_cut_short_is_dropped_and_repaired_by_the_next_save",
+    ),
+    Promise(
+        "graph-130",
+        "004",
+        "erase_thread deletes the whole history of one thread",
+        "tests/stores/test_checkpoint_stores.py::test_every_store_can_erase_a_thread",
+    ),
     Promise(
         "graph-131",
         "004",
-        "erase_thread of a store that does not implement it raises an unsupported error",
+        "erase_thread is part of the CheckpointStore protocol, so every store has it",
+        "tests/stores/test_checkpoint_stores.py::test_every_store_can_erase_a_thread",
     ),
     Promise(
         "graph-132",
         "004",
         "compact() shrinks the checkpoint file by hand without losing a live checkpoint",
+        "tests/stores/test_checkpoint_stores.py::test_compacting_loses_no_checkpoint",
     ),
     Promise(
         "graph-133",
         "004",
         "Every write, rewrite, erase and prune of the JSONL store holds a side-car .lock file",
+        "tests/stores/test_jsonl_checkpoints.py::test_a_save_adds_one_line_and_rewrites_nothing",
     ),
     Promise(
         "graph-134",
         "004",
         "Two store objects writing to one file at the same time lose nothing",
+        "tests/stores/test_jsonl_checkpoints.py::test_what_one_rewrites_another_reads_anew",
     ),
     Promise(
         "graph-135",
         "004",
         "A rewrite reloads the file under the lock, so records another process just added survive",
+        "tests/stores/test_jsonl_checkpoints.py::test_what_one_rewrites_another_reads_anew",
     ),
-    Promise("graph-136", "004", "prune(keep_last=n) keeps the newest n checkpoints of each thread"),
-    Promise("graph-137", "004", "prune can be limited to one thread"),
-    Promise("graph-138", "004", "prune by max_age_ms removes the checkpoints older than that"),
-    Promise("graph-139", "004", "prune combines thread, keep_last and max_age_ms in one call"),
+    Promise(
+        "graph-136",
+        "004",
+        "prune(keep_last=n) keeps the newest n checkpoints of each thread",
+        "tests/stores/test_checkpoint_stores.py::test_history_is_pruned_by_count_by_age_by_thread_and_by_all_of_them",
+    ),
+    Promise(
+        "graph-137",
+        "004",
+        "prune can be limited to one thread",
+        "tests/stores/test_checkpoint_stores.py::test_history_is_pruned_by_count_by_age_by_thread_and_by_all_of_them",
+    ),
+    Promise(
+        "graph-138",
+        "004",
+        "prune by max_age, in seconds, removes the checkpoints older than that",
+        "tests/stores/test_checkpoint_stores.py::test_history_is_pruned_by_count_by_age_by_thread_and_by_all_of_them",
+    ),
+    Promise(
+        "graph-139",
+        "004",
+        "prune combines thread_id, keep_last and max_age in one call",
+        "tests/stores/test_checkpoint_stores.py::test_history_is_pruned_by_count_by_age_by_thread_and_by_all_of_them",
+    ),
     Promise(
         "graph-140",
         "004",
         "A checkpoint's creation time is stored with it and survives a reload",
+        "tests/stores/test_checkpoint_stores.py::test_the_time_a_checkpoint_was_made_is_kept",
     ),
-    Promise("graph-141", "004", "Checkpoint files work on Chinese and other non-ASCII paths"),
+    Promise(
+        "graph-141",
+        "004",
+        "Checkpoint files work on Chinese and other non-ASCII paths",
+        "tests/stores/test_jsonl_checkpoints.py::test_another_process_reads_the_whole_history_at_any_path",
+    ),
     # llm (seed 004): qa::llm, providers
     Promise(
         "llm-001",

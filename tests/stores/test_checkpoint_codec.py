@@ -232,6 +232,11 @@ def test_a_type_given_by_its_dotted_name_is_recognised_without_an_import() -> No
     assert round_trip(CheckpointCodec([codec]), holding(Fraction(1, 2))).state == {"cell": "1/2"}
 
 
+def test_a_derived_field_that_was_not_stored_is_derived_again() -> None:
+    codec = codec_of(Place)
+    assert codec.decode({"name": "four", "seen": set()}) == Place("four")
+
+
 @pytest.mark.parametrize(
     ("types", "told"),
     [

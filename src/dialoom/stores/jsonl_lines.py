@@ -72,9 +72,10 @@ def summed(body: bytes) -> bytes:
 
 def checked(line: bytes) -> bytes:
     """Return the JSON object of a line, which older lines are. Raises UnreadableError at a wrong checksum."""
+    line = line.removesuffix(b"\n")
     if not line.startswith(_SUMMED):
         return line
-    rest = line[_SUM_END + 2 :].removesuffix(b"\n")
+    rest = line[_SUM_END + 2 :]
     if line[len(_SUMMED) : _SUM_END] != b"%08x" % zlib.crc32(rest) or line[_SUM_END : _SUM_END + 2] != b'",':
         raise UnreadableError("its checksum is wrong")
     return b"{" + rest
