@@ -193,16 +193,18 @@ def test_a_document_that_contradicts_itself_is_not_believed(
     assert refusal(pool, page(max_extracted_bytes=2)).code in {"limit", "corrupt"}
 
 
+@pytest.mark.parametrize("executable", ["/bin/false", "/nowhere/python"])
 def test_a_reader_that_cannot_be_started_says_so(
-    pool: ExtractorPool, monkeypatch: pytest.MonkeyPatch
+    pool: ExtractorPool, monkeypatch: pytest.MonkeyPatch, executable: str
 ) -> None:
-    monkeypatch.setattr(child_module, "_environment", lambda: {"PYTHONPATH": "/nowhere"})
-    monkeypatch.setattr(sys, "executable", "/bin/false")
+    monkeypatch.setattr(sys, "executable", executable)
     error = refusal(pool, page())
     assert (error.code, str(error)) == (
         "unreadable",
-        "no process could be started to read /kb/a; see that /bin/false has dialoom",
+        f"no process could be started to read /kb/a; see that {executable} has dialoom",
     )
+    monkeypatch.undo()
+    assert pool.extract("html", page()).documents
 
 
 def test_other_limits_mean_another_process(pool: ExtractorPool) -> None:

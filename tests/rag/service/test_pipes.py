@@ -152,6 +152,11 @@ async def test_an_index_that_does_not_fit_is_an_error_before_the_first_line() ->
             pass
 
 
+def test_half_a_character_in_an_answer_is_replaced() -> None:
+    assert pipes.encode_line({"a": ["x\ud800y", 1, None]}) == '{"a": ["x\ufffdy", 1, null]}\n'.encode()
+    assert pipes.encode_line({"a": "\n"}) == b'{"a":"\\n"}\n'
+
+
 def test_input_that_cannot_be_read_is_the_end_of_it() -> None:
     read, write = os.pipe()
     os.close(read)

@@ -35,7 +35,10 @@ class ExtractorPool:
     def extract(self, kind: IsolatedFormat, source: Source) -> Loaded:
         """Read one file, as its loader would here. Raises `LoadError`; no content can make it do worse."""
         source.check_time()
-        child = self._take(source.options.extractor_memory_mb)
+        try:
+            child = self._take(source.options.extractor_memory_mb)
+        except OSError as error:  # the system is short of memory, processes or open files
+            raise _not_started(source) from error
         keep = False
         try:
             reply = _ask(child, kind, source)
@@ -174,8 +177,12 @@ def _start(child: ReaderProcess, source: Source) -> None:
     try:
         child.ask([], seconds=_START_SECONDS, most=1_000)
     except (TimeoutError, ChildEndedError, ReplyTooLongError) as error:
-        message = f"no process could be started to read {source.id}; see that {sys.executable} has dialoom"
-        raise LoadError("unreadable", message, source=source.id) from error
+        raise _not_started(source) from error
+
+
+def _not_started(source: Source) -> LoadError:
+    message = f"no process could be started to read {source.id}; see that {sys.executable} has dialoom"
+    return LoadError("unreadable", message, source=source.id)
 
 
 def _ended(error: ChildEndedError, source: Source) -> LoadError:

@@ -1,6 +1,7 @@
 """The service on two pipes: a line of JSON in, lines of JSON out, many requests at a time."""
 
 import asyncio
+import json
 import os
 from collections.abc import Coroutine
 from concurrent.futures import CancelledError
@@ -10,6 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
+from dialoom.base.text import replace_surrogates
 from dialoom.rag.service.lines import MAX_LINE_BYTES, LineSplitter, TooLongLine
 from dialoom.rag.service.requests import AnyRequest, RequestError, Response, Shutdown, early_id
 from dialoom.rag.service.service import RagService, refused
@@ -22,6 +24,14 @@ _WAITING_RESPONSES = 256
 _FAREWELL = 30.0
 """Seconds that running requests have to end after a shutdown or the end of the input."""
 _LAST_WORDS = 5.0
+
+
+def encode_line(response: Response) -> bytes:
+    """A response as one line of UTF-8, whatever half characters somebody's loader or model let in."""
+    try:
+        return msgspec.json.encode(response) + b"\n"
+    except UnicodeEncodeError:
+        return replace_surrogates(json.dumps(response, ensure_ascii=False)).encode() + b"\n"
 
 
 class HasFileno(Protocol):
@@ -128,7 +138,7 @@ class _Output:
     async def put(self, response: Response) -> None:
         """Send one line; waits while too many are on their way."""
         if not self._gone:
-            await self._lines.put(msgspec.json.encode(response) + b"\n")
+            await self._lines.put(encode_line(response))
 
     async def close(self) -> None:
         """Wait until everything is written, as long as somebody reads."""
