@@ -37,6 +37,8 @@ from dialoom.llm.openai.responses_decoder import ResponsesDecoder
 from dialoom.llm.openai.responses_request import responses_body
 from dialoom.llm.retry import ONCE
 from dialoom.llm.wire.broken import AnswerFailedError, MalformedChunkError
+from dialoom.llm.wire.draft import AnswerDraft
+from dialoom.llm.wire.prompt_size import PromptSize
 from dialoom.net import SseEvent
 from dialoom.testing.wire import WireReply, WireServer
 from tests.llm.recorded_replies import recorded_replies
@@ -357,7 +359,9 @@ KINDS = st.sampled_from(
     )
 )
 def test_no_event_breaks_the_decoder(said: list[tuple[str, dict[str, Any]]]) -> None:
-    decoder = ResponsesDecoder(Assembly(), Origin("openai", "m"), new_id=lambda: "1")
+    prompt = PromptSize.of(b"", [])
+    draft = AnswerDraft(Assembly(), Origin("openai", "m"), prompt=prompt, new_id=lambda: "1")
+    decoder = ResponsesDecoder(draft)
     for kind, fields in said:
         data = msgspec.json.encode({"type": f"response.{kind}", **fields}).decode()
         try:

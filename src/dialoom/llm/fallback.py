@@ -3,7 +3,6 @@
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from itertools import zip_longest
-from typing import Self
 
 import msgspec
 
@@ -11,6 +10,7 @@ from dialoom.base.errors import UsageError
 from dialoom.llm.assembly import Assembly
 from dialoom.llm.attempts import SAYS_NOTHING
 from dialoom.llm.capabilities import Model
+from dialoom.llm.closing import ClosedOnExit
 from dialoom.llm.errors import ErrorKind, ProviderError
 from dialoom.llm.events import FellBack, Retrying, StreamEvent
 from dialoom.llm.messages import Message
@@ -42,7 +42,7 @@ class Alternative(msgspec.Struct, frozen=True):
     model: str | None = None
 
 
-class FallbackProvider:
+class FallbackProvider(ClosedOnExit):
     """Asks `alternatives` in order; when one fails before it spoke, with a kind in `on`, the next is asked.
 
     Each provider first retries as the options say. A change is told by a `FellBack`; when all have failed,
@@ -68,12 +68,6 @@ class FallbackProvider:
     def profile(self) -> WireProfile | None:
         """How the first provider's server speaks."""
         return profile_of(self._alternatives[0].provider)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
 
     async def aclose(self) -> None:
         """Close every provider, also when closing one of them fails."""

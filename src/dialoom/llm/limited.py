@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from functools import partial
-from typing import Self
 
 import msgspec
 
@@ -14,6 +13,7 @@ from dialoom.base.clock import SYSTEM_CLOCK, Clock
 from dialoom.base.errors import UsageError
 from dialoom.llm.assembly import Assembly
 from dialoom.llm.capabilities import Model
+from dialoom.llm.closing import ClosedOnExit
 from dialoom.llm.deadlines import Deadlines
 from dialoom.llm.errors import ProviderError
 from dialoom.llm.events import ResponseCompleted, Retrying, StreamEvent
@@ -41,7 +41,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Questions that may wait for their turn; one more is refused with kind `overloaded`."""
 
 
-class LimitedProvider:
+class LimitedProvider(ClosedOnExit):
     """Asks `provider` within `limits`; questions wait in the order they came.
 
     In any 60 seconds no more is begun than a minute allows; a question larger than a whole minute's tokens
@@ -70,12 +70,6 @@ class LimitedProvider:
     def profile(self) -> WireProfile | None:
         """How the provider's server speaks."""
         return profile_of(self._provider)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
 
     async def aclose(self) -> None:
         await self._provider.aclose()

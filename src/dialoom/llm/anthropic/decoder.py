@@ -1,6 +1,6 @@
 """The events of one answer, from what a server of the Messages wire sends."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
@@ -14,26 +14,21 @@ from dialoom.llm.anthropic.wire import (
     read_counts,
     whole_usage,
 )
-from dialoom.llm.assembly import Assembly
 from dialoom.llm.events import (
     OpaqueBlock,
     ReasoningDelta,
     ReasoningEnded,
-    ResponseCompleted,
-    ResponseStarted,
     StreamEvent,
     TextDelta,
-    UsageUpdate,
-    Warned,
 )
 from dialoom.llm.failures import WireError, read_error_body, read_wire_error
 from dialoom.llm.json_values import text_of
-from dialoom.llm.messages import Message, Origin
-from dialoom.llm.response import ChatResponse, FinishReason
+from dialoom.llm.messages import Message
+from dialoom.llm.response import FinishReason
 from dialoom.llm.surrogates import SurrogateJoiner
-from dialoom.llm.tool_deltas import CallFragment, ToolCallAssembler
+from dialoom.llm.tool_deltas import CallFragment
 from dialoom.llm.wire.broken import AnswerFailedError
-from dialoom.llm.wire.prompt_size import PromptSize
+from dialoom.llm.wire.draft import AnswerDraft, finish_warnings
 from dialoom.net.sse import SseEvent
 
 _FINISH: Mapping[str, FinishReason] = {
@@ -49,36 +44,17 @@ _FINISH: Mapping[str, FinishReason] = {
 
 
 class MessageDecoder:
-    """Turns events of the wire into ours and adds each to `assembly`; unknown ones are passed over."""
+    """Turns events of the wire into ours and takes each into its draft; unknown ones are passed over."""
 
-    def __init__(
-        self,
-        assembly: Assembly,
-        origin: Origin,
-        *,
-        prompt: PromptSize,
-        new_id: Callable[[], str],
-        taken_ids: Collection[str] = (),
-    ) -> None:
+    def __init__(self, draft: AnswerDraft) -> None:
+        self.draft = draft
         self.done = False
-        self.started = False
-        self._assembly = assembly
-        self._origin = origin
-        self._prompt = prompt
-        self._calls = ToolCallAssembler(new_id, taken_ids)
         self._joiner = SurrogateJoiner()
         self._thought_joiner = SurrogateJoiner()
         self._blocks: dict[int, Block] = {}
         self._counts: dict[str, int] = {}
         self._stop_reason: str | None = None
-        self._model = ""
-        self._response_id: str | None = None
         self._spoke = False
-
-    @property
-    def model(self) -> str:
-        """The model that answers, by its own word or by ours."""
-        return self._model or self._origin.model
 
     @property
     def finished(self) -> bool:
@@ -97,36 +73,24 @@ class MessageDecoder:
             raise AnswerFailedError(read_wire_error(wire.error))
         events: list[StreamEvent] = []
         self._take(text_of(wire.type) or event.event, wire, events)
-        for each in events:
-            self._assembly.add(each)
-        return events
+        return self.draft.take(events)
 
     def finish(self) -> list[StreamEvent]:
         """Return what the end completes, `ResponseCompleted` last. Raises `AnswerFailedError`."""
         if self._stop_reason is None and not self._spoke:
             raise AnswerFailedError(WireError(message="the answer is empty"), "empty_response")
-        events = [*self._flush(cut=self._mapped_reason() == "length"), *self._warnings()]
-        for event in events:
-            self._assembly.add(event)
-        message = self._assembly.message(msgspec.structs.replace(self._origin, model=self.model))
-        response = ChatResponse(
-            message=message,
-            finish_reason=self._finish(message),
-            raw_finish_reason=self._stop_reason,
-            usage=self._assembly.usage,
-            model=self.model,
-            response_id=self._response_id,
-            warnings=tuple(self._assembly.warnings),
-        )
-        return [*events, ResponseCompleted(response)]
+        reason = self._mapped_reason()
+        rest = [
+            *self._flush(cut=reason == "length"),
+            *finish_warnings(self._stop_reason, _FINISH),
+            *self.draft.prompt_warnings(),
+        ]
+        return self.draft.finish(rest, reason, raw=self._stop_reason)
 
     def partial(self) -> Message | None:
         """Return what has arrived of an answer that will not be finished, None when nothing has."""
         self._blocks = {at: block for at, block in self._blocks.items() if block.is_call}
-        for event in self._flush(cut=True):
-            self._assembly.add(event)
-        message = self._assembly.message(msgspec.structs.replace(self._origin, model=self.model))
-        return message if message.parts else None
+        return self.draft.partial(self._flush(cut=True))
 
     def _take(self, kind: str, wire: WireEvent, events: list[StreamEvent]) -> None:
         match kind:
@@ -143,7 +107,7 @@ class MessageDecoder:
                 self._count(wire.usage, events)
                 self._stop_reason = _stop_reason_of(wire.delta) or self._stop_reason
             case "message_stop":
-                self.done = self.started
+                self.done = self.draft.started
             case "message" if wire.content is not None:
                 self._take_whole(wire, events)
             case _:
@@ -162,23 +126,19 @@ class MessageDecoder:
         self.done = True
 
     def _start(self, message: WireMessage | None, events: list[StreamEvent]) -> None:
-        if self.started:
+        if self.draft.started:
             return
-        self.started = True
-        if message is not None:
-            self._model = replace_surrogates(text_of(message.model))
-            self._response_id = replace_surrogates(text_of(message.id)) or None
-        events.append(ResponseStarted(model=self._model, response_id=self._response_id))
-        if message is not None:
-            self._count(message.usage, events)
+        if message is None:
+            events.append(self.draft.start(None))
+            return
+        events.append(self.draft.start(message.model, message.id))
+        self._count(message.usage, events)
 
     def _count(self, reported: object, events: list[StreamEvent]) -> None:
         for name, count in read_counts(reported).items():
             if count or name not in self._counts:  # totals only grow: a later zero is a placeholder
                 self._counts[name] = count
-        usage = whole_usage(self._counts)
-        if usage != self._assembly.usage:
-            events.append(UsageUpdate(usage))
+        self.draft.count(whole_usage(self._counts), events)
 
     def _open(self, at: int, raw: msgspec.Raw, events: list[StreamEvent]) -> None:
         self._close(at, events)
@@ -192,7 +152,7 @@ class MessageDecoder:
                 id=replace_surrogates(text_of(block.fields.get("id"))),
                 name=replace_surrogates(text_of(block.fields.get("name"))),
             )
-            events.extend(self._calls.add([fragment]))
+            events.extend(self.draft.calls.add([fragment]))
             self._spoke = True
         elif block.kind == "text":
             self._say(text_of(block.fields.get("text")), events)
@@ -210,7 +170,7 @@ class MessageDecoder:
         elif block is not None and block.is_call:
             block.given_input = ""
             pieces = replace_surrogates(text_of(delta.partial_json))
-            events.extend(self._calls.add([CallFragment(index=at, arguments=pieces)]))
+            events.extend(self.draft.calls.add([CallFragment(index=at, arguments=pieces)]))
         elif block is not None:
             block.grow(delta)
 
@@ -220,14 +180,14 @@ class MessageDecoder:
             return
         self._say_held(events)
         if block.is_call:
-            events.extend(self._calls.add([CallFragment(index=at, arguments=block.given_input)]))
+            events.extend(self.draft.calls.add([CallFragment(index=at, arguments=block.given_input)]))
         elif block.kind == "thinking":
             events.append(ReasoningEnded(block.signature or None))
             self._spoke = True
         elif block.kind != "text":
             exact = block.exact_text()
             if exact is not None:
-                events.append(OpaqueBlock(provider=self._origin.provider, block=exact))
+                events.append(OpaqueBlock(provider=self.draft.origin.provider, block=exact))
                 self._spoke = True
 
     def _say(self, text: str, events: list[StreamEvent]) -> None:
@@ -254,28 +214,11 @@ class MessageDecoder:
         for at in tuple(self._blocks):
             self._close(at, events)
         self._say_held(events)
-        events.extend(self._calls.finish(cut=cut))
+        events.extend(self.draft.calls.finish(cut=cut))
         return events
 
     def _mapped_reason(self) -> FinishReason:
         return _FINISH.get((self._stop_reason or "end_turn").lower(), "stop")
-
-    def _finish(self, message: Message) -> FinishReason:
-        reason = self._mapped_reason()
-        return "tool_calls" if reason == "stop" and message.tool_calls else reason
-
-    def _warnings(self) -> list[StreamEvent]:
-        warnings: list[StreamEvent] = []
-        if self._stop_reason is None:
-            said = "the server never said why the answer ended; taken as finished"
-            warnings.append(Warned(code="finish_inferred", message=said))
-        elif self._stop_reason.lower() not in _FINISH:
-            said = f"the server ended the answer for a reason of its own ({self._stop_reason[:40]!r})"
-            warnings.append(Warned(code="finish_unknown", message=said))
-        if self._prompt.was_cut(self._assembly.usage.input_tokens):
-            said = "the server read less than was sent: it cut the prompt; give it a larger context window"
-            warnings.append(Warned(code="prompt_truncated_by_server", message=said))
-        return warnings
 
 
 def _index_of(wire: WireEvent) -> int:

@@ -4,23 +4,20 @@ from collections.abc import Sequence
 
 import msgspec
 
-from dialoom.base.errors import UsageError
-from dialoom.base.text import one_line
 from dialoom.llm.anthropic.history import Fields, Wire, wire_system, wire_turns
 from dialoom.llm.messages import Message
 from dialoom.llm.options import ChatOptions, ToolSpec
 from dialoom.llm.profile import WireProfile
+from dialoom.llm.wire.writing import writing_json
 
 
 def message_body(
     messages: Sequence[Message], options: ChatOptions, *, profile: WireProfile, provider: str
 ) -> bytes:
     """Return the JSON body that asks for one answer. Raises `UsageError` when that is no JSON."""
-    try:
+    with writing_json():
         asked = _asked(messages, options, profile=profile, provider=provider)
         return msgspec.json.encode({**asked, **options.extra_body})
-    except (TypeError, ValueError, RecursionError) as error:
-        raise UsageError(f"the request cannot be written as JSON: {one_line(str(error))}") from error
 
 
 def _asked(

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
-from typing import Self
 
 import msgspec
 
@@ -14,6 +13,7 @@ from dialoom.llm.capabilities import Capability, Model
 from dialoom.llm.cassette.difference import difference
 from dialoom.llm.cassette.masking import joined, mask_of, masked
 from dialoom.llm.cassette.recording import FORMAT, Failure, Recording, read_recordings, request_of
+from dialoom.llm.closing import ClosedOnExit
 from dialoom.llm.errors import ProviderError
 from dialoom.llm.events import ResponseCompleted, StreamEvent
 from dialoom.llm.json_values import fields_of
@@ -25,7 +25,7 @@ from dialoom.llm.switch import StopSwitch
 MAX_BYTES = 256 * 1024 * 1024
 
 
-class CassetteProvider:
+class CassetteProvider(ClosedOnExit):
     """Plays the answers in the file `path`; with `record` it asks that provider and writes them there.
 
     One line of JSON is one question with its whole answer, event by event; an answer that was left early or
@@ -50,12 +50,6 @@ class CassetteProvider:
         self._unused: list[Recording] | None = None
         self._written = False
         self._writing = asyncio.Lock()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
 
     async def aclose(self) -> None:
         if self._record is not None:

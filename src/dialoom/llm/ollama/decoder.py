@@ -1,29 +1,24 @@
 """The events of one answer of `/api/chat`, line by line."""
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
 from dialoom.base.text import replace_surrogates
-from dialoom.llm.assembly import Assembly
 from dialoom.llm.events import (
     ReasoningDelta,
-    ResponseCompleted,
-    ResponseStarted,
     StreamEvent,
     TextDelta,
-    UsageUpdate,
-    Warned,
 )
 from dialoom.llm.failures import WireError, read_wire_error
 from dialoom.llm.json_values import count_of, fields_of, items_of, text_of
-from dialoom.llm.messages import Message, Origin
-from dialoom.llm.response import ChatResponse, FinishReason
-from dialoom.llm.tool_deltas import CallFragment, ToolCallAssembler
+from dialoom.llm.messages import Message
+from dialoom.llm.response import FinishReason
+from dialoom.llm.tool_deltas import CallFragment
 from dialoom.llm.usage import Usage
 from dialoom.llm.wire.broken import AnswerFailedError, MalformedChunkError
-from dialoom.llm.wire.prompt_size import PromptSize
+from dialoom.llm.wire.draft import AnswerDraft
 from dialoom.net.sse import SseEvent
 
 _Fields = dict[str, object]
@@ -31,30 +26,12 @@ _FINISH: Mapping[str, FinishReason] = {"length": "length"}
 
 
 class OllamaDecoder:
-    """Turns lines into events and adds each to `assembly`. Calls come whole, several of them in one line."""
+    """Turns lines into events and takes each into its draft. Calls come whole, several in one line."""
 
-    def __init__(
-        self,
-        assembly: Assembly,
-        origin: Origin,
-        *,
-        prompt: PromptSize,
-        new_id: Callable[[], str],
-        taken_ids: Collection[str] = (),
-    ) -> None:
+    def __init__(self, draft: AnswerDraft) -> None:
+        self.draft = draft
         self.done = False
-        self.started = False
-        self._assembly = assembly
-        self._origin = origin
-        self._prompt = prompt
-        self._calls = ToolCallAssembler(new_id, taken_ids)
-        self._model = ""
         self._reason = ""
-
-    @property
-    def model(self) -> str:
-        """The model that answers, by its own word or by ours."""
-        return self._model or self._origin.model
 
     @property
     def finished(self) -> bool:
@@ -69,10 +46,8 @@ class OllamaDecoder:
         if line.get("error"):
             raise AnswerFailedError(read_wire_error(line))
         events: list[StreamEvent] = []
-        if not self.started:
-            self.started = True
-            self._model = replace_surrogates(text_of(line.get("model")))
-            events.append(ResponseStarted(model=self._model))
+        if not self.draft.started:
+            events.append(self.draft.start(line.get("model")))
         self._read(fields_of(line.get("message")), events)
         if line.get("done") is True:
             self.done = True
@@ -81,38 +56,22 @@ class OllamaDecoder:
                 input_tokens=count_of(line.get("prompt_eval_count")),
                 output_tokens=count_of(line.get("eval_count")),
             )
-            if usage != Usage():
-                events.append(UsageUpdate(usage))
-        for each in events:
-            self._assembly.add(each)
-        return events
+            self.draft.count(usage, events)
+        return self.draft.take(events)
 
     def finish(self) -> list[StreamEvent]:
         """Return what the end completes, `ResponseCompleted` last. Raises `AnswerFailedError`."""
-        if not self.started:
+        if not self.draft.started:
             raise AnswerFailedError(WireError(message="the answer is empty"), "empty_response")
-        events = self._flush(cut=self._reason == "length")
-        if self._prompt.was_cut(self._assembly.usage.input_tokens):
-            said = "the server read less than was sent: it cut the prompt; give it a larger num_ctx"
-            events.append(Warned(code="prompt_truncated_by_server", message=said))
-            self._assembly.add(events[-1])
-        message = self._message()
-        reason = _FINISH.get(self._reason, "tool_calls" if message.tool_calls else "stop")
-        response = ChatResponse(
-            message=message,
-            finish_reason=reason,
-            raw_finish_reason=self._reason or None,
-            usage=self._assembly.usage,
-            model=self.model,
-            warnings=tuple(self._assembly.warnings),
-        )
-        return [*events, ResponseCompleted(response)]
+        rest = [
+            *self._flush(cut=self._reason == "length"),
+            *self.draft.prompt_warnings(remedy="a larger num_ctx"),
+        ]
+        return self.draft.finish(rest, _FINISH.get(self._reason, "stop"), raw=self._reason or None)
 
     def partial(self) -> Message | None:
         """Return what has arrived of an answer that will not be finished, None when nothing has."""
-        self._flush(cut=True)
-        message = self._message()
-        return message if message.parts else None
+        return self.draft.partial(self._flush(cut=True))
 
     def _read(self, message: _Fields, events: list[StreamEvent]) -> None:
         text = text_of(message.get("content"))
@@ -124,16 +83,10 @@ class OllamaDecoder:
         if text:
             events.append(TextDelta(replace_surrogates(text)))
         for call in map(fields_of, items_of(message.get("tool_calls"))):
-            events.extend(self._calls.add([_fragment(call, len(self._calls))]))
+            events.extend(self.draft.calls.add([_fragment(call, len(self.draft.calls))]))
 
     def _flush(self, *, cut: bool) -> list[StreamEvent]:
-        events: list[StreamEvent] = list(self._calls.finish(cut=cut))
-        for event in events:
-            self._assembly.add(event)
-        return events
-
-    def _message(self) -> Message:
-        return self._assembly.message(msgspec.structs.replace(self._origin, model=self.model))
+        return list(self.draft.calls.finish(cut=cut))
 
 
 def _fragment(call: _Fields, index: int) -> CallFragment:

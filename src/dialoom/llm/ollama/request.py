@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from dialoom.base.errors import UsageError
-from dialoom.base.text import one_line, replace_surrogates
+from dialoom.base.text import replace_surrogates
 from dialoom.llm.json_values import fields_of
 from dialoom.llm.messages import Message, ToolCall
 from dialoom.llm.options import ChatOptions, ToolSpec
 from dialoom.llm.pairing import paired
 from dialoom.llm.profile import WireProfile
 from dialoom.llm.wire.render import render_text
+from dialoom.llm.wire.writing import writing_json
 
 _Fields = dict[str, object]
 
@@ -32,10 +32,8 @@ def ollama_body(
         "options": _model_options(options, num_ctx) or None,
         **{name: value for name, value in options.extra_body.items() if name != "options"},
     }
-    try:
+    with writing_json():
         return msgspec.json.encode({name: value for name, value in fields.items() if value is not None})
-    except (TypeError, ValueError, RecursionError) as error:
-        raise UsageError(f"the request cannot be written as JSON: {one_line(str(error))}") from error
 
 
 def _offered(options: ChatOptions) -> tuple[ToolSpec, ...]:

@@ -1,26 +1,21 @@
 """The events of one chat completion, from the chunks a server sends."""
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
 from dialoom.base.text import replace_surrogates
-from dialoom.llm.assembly import Assembly
 from dialoom.llm.errors import ErrorKind
 from dialoom.llm.events import (
     ReasoningDelta,
     RefusalDelta,
-    ResponseCompleted,
-    ResponseStarted,
     StreamEvent,
     TextDelta,
-    UsageUpdate,
-    Warned,
 )
 from dialoom.llm.failures import WireError, read_wire_error
 from dialoom.llm.json_values import fields_of, items_of, text_of
-from dialoom.llm.messages import Message, Origin
+from dialoom.llm.messages import Message
 from dialoom.llm.openai.chunks import (
     WireCall,
     WireChunk,
@@ -29,12 +24,12 @@ from dialoom.llm.openai.chunks import (
     read_usage,
 )
 from dialoom.llm.profile import WireProfile
-from dialoom.llm.response import ChatResponse, FinishReason
+from dialoom.llm.response import FinishReason
 from dialoom.llm.surrogates import SurrogateJoiner
 from dialoom.llm.think_tags import ThinkTagSplitter
-from dialoom.llm.tool_deltas import CallFragment, ToolCallAssembler
+from dialoom.llm.tool_deltas import CallFragment
 from dialoom.llm.wire.broken import AnswerFailedError
-from dialoom.llm.wire.prompt_size import PromptSize
+from dialoom.llm.wire.draft import AnswerDraft, finish_warnings
 from dialoom.net.sse import SseEvent
 
 _FINISH: Mapping[str, FinishReason] = {
@@ -61,37 +56,17 @@ _FAILED: Mapping[str, ErrorKind] = {
 
 
 class ChatDecoder:
-    """Turns chunks into events and adds each to `assembly`; what it has to guess, it warns about."""
+    """Turns chunks into events and takes each into its draft; what it has to guess, it warns about."""
 
-    def __init__(
-        self,
-        assembly: Assembly,
-        origin: Origin,
-        *,
-        profile: WireProfile,
-        prompt: PromptSize,
-        new_id: Callable[[], str],
-        taken_ids: Collection[str] = (),
-    ) -> None:
+    def __init__(self, draft: AnswerDraft, *, profile: WireProfile) -> None:
+        self.draft = draft
         self.done = False
-        self.started = False
-        self._assembly = assembly
-        self._origin = origin
         self._profile = profile
-        self._prompt = prompt
-        self._calls = ToolCallAssembler(new_id, taken_ids)
         self._joiner = SurrogateJoiner()
         self._thought_joiner = SurrogateJoiner()
         self._splitter = ThinkTagSplitter(profile.think_tags) if profile.think_tags else None
         self._finish_reason: str | None = None
-        self._model = ""
-        self._response_id: str | None = None
         self._spoke = False
-
-    @property
-    def model(self) -> str:
-        """The model that answers, by its own word or by ours."""
-        return self._model or self._origin.model
 
     @property
     def finished(self) -> bool:
@@ -111,52 +86,28 @@ class ChatDecoder:
         if chunk.error:
             raise AnswerFailedError(read_wire_error(chunk.error))
         events: list[StreamEvent] = []
-        if not self.started and (chunk.choices or chunk.id):
-            self._start(chunk, events)
+        if not self.draft.started and (chunk.choices or chunk.id):
+            events.append(self.draft.start(chunk.model, chunk.id))
         if chunk.usage is not None:
-            self._count(chunk.usage, events)
+            self.draft.count(read_usage(chunk.usage), events)
         if chunk.choices:
             self._choose(chunk, events)
-        for each in events:
-            self._assembly.add(each)
-        return events
+        return self.draft.take(events)
 
     def finish(self) -> list[StreamEvent]:
         """Return what the end completes, `ResponseCompleted` last. Raises `AnswerFailedError`."""
         self._raise_if_failed()
-        events = self._flush(cut=self._mapped_reason() == "length")
-        warnings = self._warnings()
-        for event in (*events, *warnings):
-            self._assembly.add(event)
-        message = self._assembly.message(msgspec.structs.replace(self._origin, model=self.model))
-        response = ChatResponse(
-            message=message,
-            finish_reason=self._finish(message),
-            raw_finish_reason=self._finish_reason,
-            usage=self._assembly.usage,
-            model=self.model,
-            response_id=self._response_id,
-            warnings=tuple(self._assembly.warnings),
-        )
-        return [*events, *warnings, ResponseCompleted(response)]
+        reason = _FINISH.get((self._finish_reason or "stop").lower(), "stop")
+        rest = [
+            *self._flush(cut=reason == "length"),
+            *finish_warnings(self._finish_reason, _FINISH),
+            *self.draft.prompt_warnings(),
+        ]
+        return self.draft.finish(rest, reason, raw=self._finish_reason)
 
     def partial(self) -> Message | None:
         """Return what has arrived of an answer that will not be finished, None when nothing has."""
-        for event in self._flush(cut=True):
-            self._assembly.add(event)
-        message = self._assembly.message(msgspec.structs.replace(self._origin, model=self.model))
-        return message if message.parts else None
-
-    def _start(self, chunk: WireChunk, events: list[StreamEvent]) -> None:
-        self.started = True
-        self._model = replace_surrogates(text_of(chunk.model))
-        self._response_id = replace_surrogates(text_of(chunk.id)) or None
-        events.append(ResponseStarted(model=self._model, response_id=self._response_id))
-
-    def _count(self, reported: object, events: list[StreamEvent]) -> None:
-        usage = self._assembly.usage.updated(read_usage(reported))
-        if usage != self._assembly.usage:
-            events.append(UsageUpdate(usage))
+        return self.draft.partial(self._flush(cut=True))
 
     def _choose(self, chunk: WireChunk, events: list[StreamEvent]) -> None:
         for choice in chunk.choices or ():
@@ -168,7 +119,7 @@ class ChatDecoder:
             if choice.finish_reason:
                 self._finish_reason = choice.finish_reason
             if choice.usage is not None:
-                self._count(choice.usage, events)
+                self.draft.count(read_usage(choice.usage), events)
             return
 
     def _read(self, delta: WireDelta, events: list[StreamEvent]) -> None:
@@ -184,7 +135,9 @@ class ChatDecoder:
             self._spoke = True
             events.append(RefusalDelta(replace_surrogates(delta.refusal)))
         if delta.tool_calls:
-            events.extend(self._calls.add([_fragment(call) for call in delta.tool_calls if call is not None]))
+            events.extend(
+                self.draft.calls.add([_fragment(call) for call in delta.tool_calls if call is not None])
+            )
 
     def _say(self, text: str, events: list[StreamEvent]) -> None:
         self._spoke = True
@@ -217,7 +170,7 @@ class ChatDecoder:
     def _flush(self, *, cut: bool) -> list[StreamEvent]:
         rest: list[StreamEvent] = []
         self._say_held(rest)
-        rest.extend(self._calls.finish(cut=cut))
+        rest.extend(self.draft.calls.finish(cut=cut))
         return rest
 
     def _say_held(self, events: list[StreamEvent]) -> None:
@@ -235,32 +188,8 @@ class ChatDecoder:
         if failed is not None:
             words = WireError(message=f"the server gave up (finish reason {self._finish_reason!r})")
             raise AnswerFailedError(words, failed)
-        if self._finish_reason is None and not self._spoke and not len(self._calls):
+        if self._finish_reason is None and not self._spoke and not len(self.draft.calls):
             raise AnswerFailedError(WireError(message="the answer is empty"), "empty_response")
-
-    def _finish(self, message: Message) -> FinishReason:
-        reason = self._mapped_reason()
-        if reason != "stop":
-            return reason
-        if message.tool_calls:
-            return "tool_calls"
-        return "content_filter" if message.refusal else "stop"
-
-    def _mapped_reason(self) -> FinishReason:
-        return _FINISH.get((self._finish_reason or "stop").lower(), "stop")
-
-    def _warnings(self) -> list[StreamEvent]:
-        warnings: list[StreamEvent] = []
-        if self._finish_reason is None:
-            said = "the server never said why the answer ended; taken as finished"
-            warnings.append(Warned(code="finish_inferred", message=said))
-        elif self._finish_reason.lower() not in _FINISH:
-            said = f"the server ended the answer for a reason of its own ({self._finish_reason[:40]!r})"
-            warnings.append(Warned(code="finish_unknown", message=said))
-        if self._prompt.was_cut(self._assembly.usage.input_tokens):
-            said = "the server read less than was sent: it cut the prompt; give it a larger context window"
-            warnings.append(Warned(code="prompt_truncated_by_server", message=said))
-        return warnings
 
 
 def _fragment(call: WireCall) -> CallFragment:

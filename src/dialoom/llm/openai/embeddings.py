@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Self
 
 import msgspec
 
@@ -11,8 +10,8 @@ from dialoom.base.cancel import CancelScope
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
 from dialoom.base.errors import UsageError
 from dialoom.base.text import replace_surrogates
+from dialoom.llm.closing import ClosedOnExit
 from dialoom.llm.errors import ErrorKind, ProviderError
-from dialoom.llm.failures import MAX_ERROR_BYTES
 from dialoom.llm.openai.advice import NOT_FOUND
 from dialoom.llm.openai.vectors import Embeddings, MalformedVectorsError, read_vectors
 from dialoom.llm.profile import DEFAULT_PROFILE
@@ -20,8 +19,8 @@ from dialoom.llm.retry import Attempt, RetryPolicy, wait_before_retry
 from dialoom.llm.switch import StopSwitch
 from dialoom.llm.usage import Usage
 from dialoom.llm.wire.endpoint import ADVICE, Endpoint
-from dialoom.net.httpx2_transport import Httpx2Transport
-from dialoom.net.transport import HttpRequest, HttpTimeouts, HttpTransport, TransportError, read_head
+from dialoom.llm.wire.server import Server
+from dialoom.net.transport import HttpRequest, HttpTimeouts, HttpTransport
 
 _ADVICE: Mapping[ErrorKind, str] = {
     **ADVICE,
@@ -53,7 +52,7 @@ class EmbeddingOptions(msgspec.Struct, frozen=True, kw_only=True):
     extra_body: Mapping[str, object] = {}
 
 
-class OpenAIEmbeddings:
+class OpenAIEmbeddings(ClosedOnExit):
     """Asks one model of one server for vectors. Use it as an async context manager, or `aclose` it."""
 
     def __init__(
@@ -71,7 +70,7 @@ class OpenAIEmbeddings:
         self.id = id
         self.model = model
         self._options = options or EmbeddingOptions()
-        self._endpoint = Endpoint(
+        endpoint = Endpoint(
             id,
             base_url,
             api_key,
@@ -80,23 +79,15 @@ class OpenAIEmbeddings:
             advice=_ADVICE,
             not_found=NOT_FOUND,
         )
-        self._lent = transport is not None
-        self._transport: HttpTransport = transport or Httpx2Transport()
+        self._server = Server(endpoint, transport, quota_codes=DEFAULT_PROFILE.quota_codes, clock=clock)
         self._clock = clock
 
     def __repr__(self) -> str:
-        return f"OpenAIEmbeddings({self._endpoint!r}, model={self.model!r})"
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
+        return f"OpenAIEmbeddings({self._server!r}, model={self.model!r})"
 
     async def aclose(self) -> None:
         """Close the connections, unless they are another's."""
-        if not self._lent:
-            await self._transport.aclose()
+        await self._server.aclose()
 
     async def embed(self, texts: Sequence[str], *, cancel: CancelScope | None = None) -> Embeddings:
         """Return one vector per text, in order, all of one length and finite.
@@ -160,29 +151,16 @@ class OpenAIEmbeddings:
             connect=self._options.connect, read=self._options.request, total=self._options.request
         )
         body = msgspec.json.encode(fields)
-        request = self._endpoint.post("/embeddings", body, headers={}, connect=limits.connect)
+        request = self._server.endpoint.post("/embeddings", body, headers={}, connect=limits.connect)
         return msgspec.structs.replace(request, timeouts=limits)
 
     async def _ask(self, request: HttpRequest, texts: int) -> Embeddings:
-        try:
-            async with self._transport.request(request) as response:
-                if response.status // 100 != 2:
-                    body = await read_head(response, MAX_ERROR_BYTES)
-                    raise self._endpoint.refused(
-                        response.status,
-                        response.headers,
-                        body,
-                        model=self.model,
-                        quota_codes=DEFAULT_PROFILE.quota_codes,
-                    )
-                body = await response.aread(request.max_bytes)
-        except TransportError as error:
-            raise self._endpoint.unreachable(error, model=self.model, partial=None) from error
+        body = await self._server.fetch(request, model=self.model, max_bytes=request.max_bytes)
         try:
             return read_vectors(body, texts)
         except MalformedVectorsError as error:
-            said = f"{self._endpoint!r} sent no vectors that can be used: {error}"
-            raise self._endpoint.error("invalid_response", said, model=self.model) from error
+            said = f"{self._server!r} sent no vectors that can be used: {error}"
+            raise self._server.endpoint.error("invalid_response", said, model=self.model) from error
 
     def _joined(self, parts: Sequence[Embeddings]) -> Embeddings:
         usage = Usage()
@@ -190,8 +168,8 @@ class OpenAIEmbeddings:
             usage = usage.plus(part.usage)
         vectors = tuple(vector for part in parts for vector in part.vectors)
         if len({len(vector) for vector in vectors}) > 1:
-            said = f"{self._endpoint!r} sent vectors of different lengths"
-            raise self._endpoint.error("invalid_response", said, model=self.model)
+            said = f"{self._server!r} sent vectors of different lengths"
+            raise self._server.endpoint.error("invalid_response", said, model=self.model)
         model = next((part.model for part in parts if part.model), self.model)
         return Embeddings(vectors=vectors, usage=usage, model=model)
 

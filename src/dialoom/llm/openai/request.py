@@ -1,18 +1,18 @@
 """What goes to `/chat/completions`: a projection of the messages, which are never changed."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from dialoom.base.errors import UsageError
-from dialoom.base.text import one_line, replace_surrogates
+from dialoom.base.text import replace_surrogates
 from dialoom.llm.messages import Message, ToolCall
 from dialoom.llm.openai.response_format import response_format
 from dialoom.llm.options import ChatOptions, ToolSpec
 from dialoom.llm.pairing import paired
 from dialoom.llm.profile import WireProfile
 from dialoom.llm.wire.render import render_text
+from dialoom.llm.wire.writing import writing_json
 
 _Fields = dict[str, object]
 _NOT_IN_NAMES = re.compile(r"[^\w.-]+")
@@ -20,10 +20,8 @@ _NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 
 def chat_body(messages: Sequence[Message], options: ChatOptions, profile: WireProfile) -> bytes:
     """Return the JSON body that asks for one answer. Raises `UsageError` when that is no JSON."""
-    try:
+    with writing_json():
         return msgspec.json.encode({**_asked(messages, options, profile), **options.extra_body})
-    except (TypeError, ValueError, RecursionError) as error:
-        raise UsageError(f"the request cannot be written as JSON: {one_line(str(error))}") from error
 
 
 def _asked(messages: Sequence[Message], options: ChatOptions, profile: WireProfile) -> _Fields:
@@ -38,14 +36,15 @@ def _asked(messages: Sequence[Message], options: ChatOptions, profile: WireProfi
         "stop": list(options.stop) or None,
         "seed": options.seed,
         "response_format": response_format(options.response_schema) if options.response_schema else None,
-        **(_tool_fields(options) if options.tools else {}),
+        **(tool_fields(options, _wire_tool) if options.tools else {}),
     }
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _tool_fields(options: ChatOptions) -> _Fields:
+def tool_fields(options: ChatOptions, wire_tool: Callable[[ToolSpec], _Fields]) -> _Fields:
+    """Return the fields about tools, each of them written by `wire_tool`."""
     return {
-        "tools": [_wire_tool(tool) for tool in options.tools],
+        "tools": [wire_tool(tool) for tool in options.tools],
         "tool_choice": options.tool_choice,
         "parallel_tool_calls": options.parallel_tool_calls,
     }

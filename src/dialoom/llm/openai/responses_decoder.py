@@ -1,63 +1,48 @@
 """The events of one answer on the Responses wire, tolerant of what servers leave out or say twice."""
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
 import msgspec
 
 from dialoom.base.text import replace_surrogates
-from dialoom.llm.assembly import Assembly
 from dialoom.llm.events import (
     OpaqueBlock,
     ReasoningDelta,
     RefusalDelta,
-    ResponseCompleted,
-    ResponseStarted,
     StreamEvent,
     TextDelta,
-    UsageUpdate,
 )
 from dialoom.llm.failures import read_wire_error
 from dialoom.llm.json_values import count_of, fields_of, items_of, text_of
-from dialoom.llm.messages import Message, Origin
-from dialoom.llm.response import ChatResponse, FinishReason
+from dialoom.llm.messages import Message
+from dialoom.llm.response import FinishReason
 from dialoom.llm.surrogates import SurrogateJoiner
-from dialoom.llm.tool_deltas import CallFragment, ToolCallAssembler
+from dialoom.llm.tool_deltas import CallFragment
 from dialoom.llm.usage import Usage
 from dialoom.llm.wire.broken import AnswerFailedError, MalformedChunkError
+from dialoom.llm.wire.draft import AnswerDraft
 from dialoom.net.sse import SseEvent
 
 _Fields = dict[str, object]
 
 
 class ResponsesDecoder:
-    """Turns the wire's events into ours and adds each to `assembly`.
+    """Turns the wire's events into ours and takes each into its draft.
 
     Items are told apart by their ids, since some servers give no indexes. What an item says when it is done
     counts only where its deltas did not come.
     """
 
-    def __init__(
-        self,
-        assembly: Assembly,
-        origin: Origin,
-        *,
-        new_id: Callable[[], str],
-        taken_ids: Collection[str] = (),
-    ) -> None:
+    def __init__(self, draft: AnswerDraft) -> None:
+        self.draft = draft
         self.done = False
-        self.started = False
-        self._assembly = assembly
-        self._origin = origin
-        self._calls = ToolCallAssembler(new_id, taken_ids)
         self._joiner = SurrogateJoiner()
         self._places: dict[str, int] = {}
         self._heard: set[str] = set()
         self._opened: dict[int | None, str] = {}
         self._status: str | None = None
         self._reason = ""
-        self._model = ""
-        self._response_id: str | None = None
         self._readers: dict[str, Callable[[_Fields, list[StreamEvent]], None]] = {
             "response.created": self._read_start,
             "response.queued": self._read_start,
@@ -77,11 +62,6 @@ class ResponsesDecoder:
         }
 
     @property
-    def model(self) -> str:
-        """The model that answers, by its own word or by ours."""
-        return self._model or self._origin.model
-
-    @property
     def finished(self) -> bool:
         """Whether the server has said that the answer is whole."""
         return self.done or self._status is not None
@@ -96,35 +76,17 @@ class ResponsesDecoder:
         fields = _decode(data)
         events: list[StreamEvent] = []
         self._readers.get(text_of(fields.get("type")), self._read_bare)(fields, events)
-        for each in events:
-            self._assembly.add(each)
-        return events
+        return self.draft.take(events)
 
     def finish(self) -> list[StreamEvent]:
         """Return what the end completes, `ResponseCompleted` last."""
         reason = self._mapped_reason()
         rest = self._flush(cut=reason == "length")
-        message = self._message()
-        if reason == "stop" and message.tool_calls:
-            reason = "tool_calls"
-        elif reason == "stop" and message.refusal:
-            reason = "content_filter"
-        response = ChatResponse(
-            message=message,
-            finish_reason=reason,
-            raw_finish_reason=self._reason or self._status,
-            usage=self._assembly.usage,
-            model=self.model,
-            response_id=self._response_id,
-            warnings=tuple(self._assembly.warnings),
-        )
-        return [*rest, ResponseCompleted(response)]
+        return self.draft.finish(rest, reason, raw=self._reason or self._status)
 
     def partial(self) -> Message | None:
         """Return what has arrived of an answer that will not be finished, None when nothing has."""
-        self._flush(cut=True)
-        message = self._message()
-        return message if message.parts else None
+        return self.draft.partial(self._flush(cut=True))
 
     def _read_bare(self, fields: _Fields, events: list[StreamEvent]) -> None:
         """Read JSON without a type that we know: a whole answer, an error, or something new."""
@@ -179,11 +141,10 @@ class ResponsesDecoder:
         raise AnswerFailedError(read_wire_error(fields.get("error") or fields))
 
     def _start(self, whole: _Fields, events: list[StreamEvent]) -> None:
-        self._model = replace_surrogates(text_of(whole.get("model"))) or self._model
-        if not self.started:
-            self.started = True
-            self._response_id = replace_surrogates(text_of(whole.get("id"))) or None
-            events.append(ResponseStarted(model=self._model, response_id=self._response_id))
+        if self.draft.started:
+            self.draft.rename(whole.get("model"))
+        else:
+            events.append(self.draft.start(whole.get("model"), whole.get("id")))
 
     def _close(self, item: _Fields, events: list[StreamEvent]) -> None:
         """Read an item that is done, as far as it was not heard piece by piece."""
@@ -213,7 +174,7 @@ class ResponsesDecoder:
 
     def _keep(self, item: _Fields, events: list[StreamEvent]) -> None:
         block = json.dumps(item, ensure_ascii=False, separators=(",", ":"))
-        events.append(OpaqueBlock(provider=self._origin.provider, block=replace_surrogates(block)))
+        events.append(OpaqueBlock(provider=self.draft.origin.provider, block=replace_surrogates(block)))
 
     def _argue(self, item_id: str, item: _Fields, events: list[StreamEvent]) -> None:
         arguments = replace_surrogates(text_of(item.get("arguments")))
@@ -225,7 +186,7 @@ class ResponsesDecoder:
             name=replace_surrogates(text_of(item.get("name"))),
             arguments=arguments,
         )
-        events.extend(self._calls.add([fragment]))
+        events.extend(self.draft.calls.add([fragment]))
 
     def _end(self, whole: _Fields, events: list[StreamEvent]) -> None:
         self._start(whole, events)
@@ -237,9 +198,7 @@ class ResponsesDecoder:
             raise AnswerFailedError(read_wire_error(whole.get("error") or "the server gave up"))
         self._status = status
         self._reason = text_of(fields_of(whole.get("incomplete_details")).get("reason"))
-        usage = self._assembly.usage.updated(_read_usage(whole.get("usage")))
-        if usage != self._assembly.usage:
-            events.append(UsageUpdate(usage))
+        self.draft.count(_read_usage(whole.get("usage")), events)
 
     def _say(self, text: str, events: list[StreamEvent]) -> None:
         text = self._joiner.feed(text)
@@ -257,13 +216,8 @@ class ResponsesDecoder:
     def _flush(self, *, cut: bool) -> list[StreamEvent]:
         held = self._joiner.finish()
         rest: list[StreamEvent] = [TextDelta(held)] if held else []
-        rest.extend(self._calls.finish(cut=cut))
-        for event in rest:
-            self._assembly.add(event)
+        rest.extend(self.draft.calls.finish(cut=cut))
         return rest
-
-    def _message(self) -> Message:
-        return self._assembly.message(msgspec.structs.replace(self._origin, model=self.model))
 
     def _mapped_reason(self) -> FinishReason:
         if self._reason == "content_filter":

@@ -4,14 +4,15 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from dialoom.base.errors import UsageError
-from dialoom.base.text import one_line, replace_surrogates
+from dialoom.base.text import replace_surrogates
 from dialoom.llm.messages import Message, OpaquePart, RefusalPart, TextPart, ToolCall, ToolCallPart
+from dialoom.llm.openai.request import tool_fields
 from dialoom.llm.openai.response_format import named_schema
 from dialoom.llm.options import ChatOptions, ToolSpec
 from dialoom.llm.pairing import paired
 from dialoom.llm.profile import WireProfile
 from dialoom.llm.wire.render import render_text
+from dialoom.llm.wire.writing import writing_json
 
 _Fields = dict[str, object]
 
@@ -23,11 +24,9 @@ def responses_body(
 
     Nothing is kept on the server. This wire knows neither `stop` nor `seed`, so they are not sent.
     """
-    try:
+    with writing_json():
         fields = _asked(messages, options, profile, provider=provider)
         return msgspec.json.encode({**fields, **options.extra_body})
-    except (TypeError, ValueError, RecursionError) as error:
-        raise UsageError(f"the request cannot be written as JSON: {one_line(str(error))}") from error
 
 
 def _asked(
@@ -45,17 +44,9 @@ def _asked(
         "temperature": options.temperature,
         "top_p": options.top_p,
         "text": {"format": {"type": "json_schema", **named_schema(schema)}} if schema else None,
-        **(_tool_fields(options) if options.tools else {}),
+        **(tool_fields(options, _wire_tool) if options.tools else {}),
     }
     return {name: value for name, value in fields.items() if value is not None}
-
-
-def _tool_fields(options: ChatOptions) -> _Fields:
-    return {
-        "tools": [_wire_tool(tool) for tool in options.tools],
-        "tool_choice": options.tool_choice,
-        "parallel_tool_calls": options.parallel_tool_calls,
-    }
 
 
 def _wire_tool(tool: ToolSpec) -> _Fields:

@@ -1,7 +1,7 @@
 """One question to one server: sent, read as it comes, and ended in exactly one way."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
+from collections.abc import AsyncGenerator, AsyncIterator, Generator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager, suppress
 from functools import partial
 from typing import Protocol
@@ -15,8 +15,8 @@ from dialoom.llm.failures import MAX_ERROR_BYTES, kind_of
 from dialoom.llm.messages import Message
 from dialoom.llm.options import Timeouts
 from dialoom.llm.switch import StopSwitch
-from dialoom.llm.wire.body import AnswerBody
 from dialoom.llm.wire.broken import AnswerFailedError, MalformedChunkError
+from dialoom.llm.wire.draft import AnswerDraft
 from dialoom.llm.wire.endpoint import Endpoint
 from dialoom.net.sse import EventTooLargeError, SseEvent
 from dialoom.net.transport import HttpRequest, HttpResponse, HttpTransport, TransportError, read_head
@@ -30,10 +30,9 @@ class AnswerDecoder(Protocol):
     """Makes events of what one wire says. `done`: nothing more is needed; `finished`: the answer is whole."""
 
     done: bool
-    started: bool
 
     @property
-    def model(self) -> str: ...
+    def draft(self) -> AnswerDraft: ...
 
     @property
     def finished(self) -> bool: ...
@@ -73,13 +72,13 @@ class Exchange:
         decoder: AnswerDecoder,
         *,
         quota_codes: frozenset[str],
-        body: Callable[[], BodyReader] = AnswerBody,
+        body: BodyReader,
     ) -> None:
         self._endpoint = endpoint
         self._request = request
         self._decoder = decoder
         self._quota_codes = quota_codes
-        self._new_body = body
+        self._body = body
 
     @asynccontextmanager
     async def opened(
@@ -103,7 +102,7 @@ class Exchange:
                 response = await deadlines.wait(opening)
                 if response.status // 100 != 2:
                     raise await self._refusal(response, deadlines)
-                body, pieces = self._new_body(), response.aiter_bytes()
+                body, pieces = self._body, response.aiter_bytes()
                 while (piece := await self._next_piece(pieces, deadlines)) is not None:
                     for event in body.feed(piece):
                         for said in self._decoded(event, deadlines):
@@ -114,7 +113,7 @@ class Exchange:
                 await _read_last_bytes(pieces)
 
     def _late(self, how: str) -> ProviderError:
-        return self._endpoint.error("timeout", f"{self._endpoint!r} {how}", model=self._decoder.model)
+        return self._endpoint.error("timeout", f"{self._endpoint!r} {how}", model=self._decoder.draft.model)
 
     async def _next_piece(self, pieces: AsyncIterator[bytes], deadlines: Deadlines) -> bytes | None:
         """Return more of the body, None when its end has come or nothing more is needed."""
@@ -131,7 +130,7 @@ class Exchange:
 
     def _decoded(self, event: SseEvent, deadlines: Deadlines) -> list[StreamEvent]:
         decoded = self._decoder.feed(event)
-        if self._decoder.started:
+        if self._decoder.draft.started:
             deadlines.began()
         if self._decoder.finished:
             deadlines.shorten(TAIL_SECONDS)
@@ -146,14 +145,14 @@ class Exchange:
             except MalformedChunkError:
                 if not body.streamed:
                     raise
-        if body.whole and not decoder.started:
+        if body.whole and not decoder.draft.started:
             raise MalformedChunkError("JSON that is no answer")
         decoder.done = decoder.done or body.whole
-        if decoder.started and not decoder.finished:
+        if decoder.draft.started and not decoder.finished:
             raise self._endpoint.error(
                 "incomplete_stream",
                 f"{self._endpoint!r} ended its answer in the middle",
-                model=decoder.model,
+                model=decoder.draft.model,
                 partial=decoder.partial(),
             )
         return [*events, *decoder.finish()]
@@ -166,30 +165,30 @@ class Exchange:
             response.status,
             response.headers,
             body,
-            model=self._decoder.model,
+            model=self._decoder.draft.model,
             quota_codes=self._quota_codes,
         )
 
     @contextmanager
     def _translated_errors(self) -> Generator[None]:
         """The seam where everything that can go wrong with an answer becomes a `ProviderError`."""
-        decoder, endpoint = self._decoder, self._endpoint
+        endpoint, decoder = self._endpoint, self._decoder
         try:
             yield
         except ProviderError as error:
             error.partial = error.partial or decoder.partial()
             raise
         except TransportError as error:
-            raise endpoint.unreachable(error, model=decoder.model, partial=decoder.partial()) from error
+            so_far, model = decoder.partial(), decoder.draft.model
+            raise endpoint.unreachable(error, model=model, partial=so_far) from error
         except AnswerFailedError as error:
             kind = error.kind or kind_of(error.error.status, error.error, self._quota_codes)
-            said = endpoint.took_back(error.error, model=decoder.model, kind=kind, partial=decoder.partial())
-            raise said from error
+            so_far, model = decoder.partial(), decoder.draft.model
+            raise endpoint.took_back(error.error, model=model, kind=kind, partial=so_far) from error
         except (MalformedChunkError, EventTooLargeError) as error:
             what = f"{endpoint!r} sent what is no answer: {error}"
-            raise endpoint.error(
-                "invalid_response", what, model=decoder.model, partial=decoder.partial()
-            ) from error
+            so_far, model = decoder.partial(), decoder.draft.model
+            raise endpoint.error("invalid_response", what, model=model, partial=so_far) from error
 
 
 async def _read_last_bytes(pieces: AsyncIterator[bytes]) -> None:
