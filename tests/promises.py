@@ -748,7 +748,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "graph-121",
         "004",
-        "A CheckpointStore needs save, load, history, threads and erase_thread only, and says whether it blocks",
+        "A CheckpointStore needs save, load, history, threads and erase_thread only, and says if it blocks",
         "tests/stores/test_checkpoint_stores.py::test_five_methods_make_a_store",
     ),
     Promise(

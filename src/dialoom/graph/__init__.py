@@ -3,6 +3,7 @@
 from dialoom.graph.builder import GraphBuilder as GraphBuilder
 from dialoom.graph.checkpoint import Checkpoint as Checkpoint
 from dialoom.graph.checkpoint import CheckpointStore as CheckpointStore
+from dialoom.graph.checkpoint import PrunableCheckpointStore as PrunableCheckpointStore
 from dialoom.graph.checkpoint import replay as replay
 from dialoom.graph.context import NodeContext as NodeContext
 from dialoom.graph.draw import draw_definition as draw_definition

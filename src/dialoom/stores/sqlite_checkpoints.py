@@ -16,7 +16,6 @@ from dialoom.graph.checkpoint import Checkpoint
 from dialoom.graph.codec import UnreadableError
 from dialoom.graph.codec_types import TypeCodec
 from dialoom.graph.retention import check_retention
-from dialoom.stores import sqlite_checkpoint_rows as rows
 from dialoom.stores.checkpoint_blob import Blob, BlobCodec
 from dialoom.stores.checkpoint_chain import (
     Head,
@@ -34,6 +33,23 @@ from dialoom.stores.sqlite_checkpoint_file import (
     open_checkpoint_file,
     store_error,
     translated,
+)
+from dialoom.stores.sqlite_checkpoint_rows import (
+    LAST,
+    Row,
+    add_row,
+    add_thread,
+    delete_before,
+    delete_thread,
+    find_head,
+    find_number,
+    find_version,
+    follow_head,
+    is_id_of,
+    oldest_kept,
+    read_chain,
+    rebase,
+    thread_ids,
 )
 
 T = TypeVar("T")
@@ -118,32 +134,32 @@ class SqliteCheckpointStore:
                 return [_told(error, self._path)]
 
     def load(self, thread_id: str, checkpoint_id: str | None = None) -> Checkpoint | None:
-        def read(connection: sqlite3.Connection) -> Sequence[rows.Row]:
+        def read(connection: sqlite3.Connection) -> Sequence[Row]:
             if checkpoint_id is None:
-                return rows.read_chain(connection, thread_id)
-            number = rows.find_number(connection, thread_id)
-            version = None if number is None else rows.find_version(connection, number, checkpoint_id)
-            return () if version is None else rows.read_chain(connection, thread_id, version)
+                return read_chain(connection, thread_id)
+            number = find_number(connection, thread_id)
+            version = None if number is None else find_version(connection, number, checkpoint_id)
+            return () if version is None else read_chain(connection, thread_id, version)
 
         chain = self._read(read)
         return self._states(thread_id, chain)[-1] if chain else None
 
     def history(self, thread_id: str) -> Iterator[Checkpoint]:
-        upto = rows.LAST
-        while chain := self._read(partial(rows.read_chain, thread_id=thread_id, upto=upto)):
+        upto = LAST
+        while chain := self._read(partial(read_chain, thread_id=thread_id, upto=upto)):
             yield from reversed(self._states(thread_id, chain))
             upto = chain[0].version - 1
 
     def threads(self) -> Iterator[str]:
-        return iter(self._read(rows.thread_ids))
+        return iter(self._read(thread_ids))
 
     def erase_thread(self, thread_id: str) -> None:
         """Forget all of a thread, in the file too. Does nothing when there is none."""
 
         def erase(connection: sqlite3.Connection) -> None:
-            number = rows.find_number(connection, thread_id)
+            number = find_number(connection, thread_id)
             if number is not None:
-                rows.delete_thread(connection, number)
+                delete_thread(connection, number)
 
         self._change(erase)
         self._empty_log()
@@ -170,7 +186,7 @@ class SqliteCheckpointStore:
 
     def _transact(self, group: Sequence[Saving]) -> Sequence[Exception | None]:
         self._check_open()
-        if len(group) == 1 and rows.follow_head(self._writer, *group[0]):
+        if len(group) == 1 and follow_head(self._writer, *group[0]):
             return [None]
         try:
             self._writer.execute("BEGIN IMMEDIATE")
@@ -191,7 +207,7 @@ class SqliteCheckpointStore:
 
     def _insert(self, saving: Saving) -> None:
         checkpoint, blob = saving
-        found = rows.find_head(self._writer, checkpoint.thread_id)
+        found = find_head(self._writer, checkpoint.thread_id)
         number, head = (None, None) if found is None else found
         if number is not None and self._is_held(number, head, checkpoint):
             return
@@ -201,37 +217,37 @@ class SqliteCheckpointStore:
         if not delta:
             blob = self._codec.write(checkpoint, omit=_COLUMNS)
         if number is None:
-            number = rows.add_thread(self._writer, checkpoint.thread_id)
+            number = add_thread(self._writer, checkpoint.thread_id)
         added = after(head, checkpoint, blob.size, delta=delta)
-        rows.add_row(self._writer, number, added, checkpoint.created, blob.data)
+        add_row(self._writer, number, added, checkpoint.created, blob.data)
 
     def _is_held(self, number: int, head: Head | None, checkpoint: Checkpoint) -> bool:
         if head is None or checkpoint.version > head.version:
             return False
-        return rows.is_id_of(self._writer, number, checkpoint.version, checkpoint.id)
+        return is_id_of(self._writer, number, checkpoint.version, checkpoint.id)
 
     def _check_parent(self, number: int | None, head: Head | None, checkpoint: Checkpoint) -> None:
         parent = checkpoint.parent_id
         if parent is None or (head is not None and parent == head.id):
             return
-        if number is None or rows.find_version(self._writer, number, parent) is None:
+        if number is None or find_version(self._writer, number, parent) is None:
             raise missing_parent(checkpoint)
 
     def _prune(self, thread_id: str, keep_last: int | None, since: float | None) -> int:
         def prune(connection: sqlite3.Connection) -> int:
-            number = rows.find_number(connection, thread_id)
+            number = find_number(connection, thread_id)
             if number is None:
                 return 0
-            kept = rows.oldest_kept(connection, number, keep_last=keep_last, since=since)
-            chain = rows.read_chain(connection, thread_id, kept)
+            kept = oldest_kept(connection, number, keep_last=keep_last, since=since)
+            chain = read_chain(connection, thread_id, kept)
             if kept > 1 and chain and chain[0].version < kept:
                 blob = self._codec.write(self._states(thread_id, chain)[-1], omit=_COLUMNS)
-                rows.rebase(connection, number, kept, blob.data, size=blob.size)
-            return rows.delete_before(connection, number, kept)
+                rebase(connection, number, kept, blob.data, size=blob.size)
+            return delete_before(connection, number, kept)
 
         return self._change(prune)
 
-    def _states(self, thread_id: str, chain: Sequence[rows.Row]) -> list[Checkpoint]:
+    def _states(self, thread_id: str, chain: Sequence[Row]) -> list[Checkpoint]:
         checkpoints: list[Checkpoint] = []
         for at, row in enumerate(chain):
             known = {"id": row.id, "thread_id": thread_id, "version": row.version, "created": row.created}
