@@ -2285,6 +2285,7 @@ PROMISES: tuple[Promise, ...] = (
         "service-001",
         "004",
         "dialoom rag runs as a process that reads and writes JSON lines on stdio",
+        "tests/cli/test_rag.py::test_questions_are_answered_over_pipes_and_stdout_holds_nothing_else",
     ),
     Promise(
         "service-002",
@@ -2296,6 +2297,7 @@ PROMISES: tuple[Promise, ...] = (
         "service-003",
         "004",
         "--offline answers by extracting from the sources with HashEmbedder and no network",
+        "tests/cli/test_rag.py::test_questions_are_answered_over_pipes_and_stdout_holds_nothing_else",
     ),
     Promise(
         "service-004",
@@ -2362,7 +2364,12 @@ PROMISES: tuple[Promise, ...] = (
         "A session keeps its latest 40 messages",
         "tests/rag/service/test_service.py::test_a_session_goes_on_and_keeps_its_newest_messages",
     ),
-    Promise("service-015", "004", "At start the index given by --index is loaded"),
+    Promise(
+        "service-015",
+        "004",
+        "At start the index given by --index is loaded",
+        "tests/cli/test_rag.py::test_a_read_only_replica_with_a_token_leaves_the_index_as_it_is",
+    ),
     Promise(
         "service-016",
         "004",
