@@ -307,3 +307,12 @@ def test_a_retry_of_a_span_that_found_no_room_is_not_counted() -> None:
     trace = JsonTraceObserver(max_spans=0)
     unsure().build(observers=[trace]).run_sync()
     assert (trace.to_dict()["spans"], trace.to_dict()["dropped"]) == ([], 2)
+
+
+def test_a_span_whose_parent_is_not_known_stands_alone() -> None:
+    trace = JsonTraceObserver()
+    head: dict[str, Any] = {"run_id": "r", "thread_id": "t", "step": 1}
+    trace.on_event(RunBegin(run_id="r", thread_id="t", seq=1, graph="g"))
+    trace.on_event(NodeBegin(**head, seq=2, node="search"))
+    trace.on_event(NodeBegin(**head, seq=3, node="stray", ns=("elsewhere",)))
+    assert [span["parent"] for span in trace.to_dict()["spans"]] == [None, None]

@@ -1,6 +1,10 @@
 """The engine: nodes read and write channels in supersteps, each committed as one checkpoint."""
 
 from dialoom.graph.builder import GraphBuilder as GraphBuilder
+from dialoom.graph.cache import Kept as Kept
+from dialoom.graph.cache import MemoryNodeCache as MemoryNodeCache
+from dialoom.graph.cache import NodeCache as NodeCache
+from dialoom.graph.cache import cached as cached
 from dialoom.graph.checkpoint import Checkpoint as Checkpoint
 from dialoom.graph.checkpoint import CheckpointStore as CheckpointStore
 from dialoom.graph.checkpoint import PrunableCheckpointStore as PrunableCheckpointStore
