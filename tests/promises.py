@@ -725,7 +725,12 @@ PROMISES: tuple[Promise, ...] = (
         "MetricsObserver counts node errors",
         "tests/graph/test_observers.py::test_metrics_sum_up_runs_steps_errors_and_the_seconds_of_every_node",
     ),
-    Promise("graph-117", "004", "MetricsObserver counts retries"),
+    Promise(
+        "graph-117",
+        "004",
+        "MetricsObserver counts retries",
+        "tests/graph/test_observers.py::test_metrics_count_retries_and_pauses",
+    ),
     Promise(
         "graph-118",
         "004",
