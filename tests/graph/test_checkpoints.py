@@ -401,10 +401,15 @@ def test_of_two_runs_on_one_thread_the_second_to_commit_ends_as_a_conflict() -> 
     builder.add_node("meet", lambda ctx: both.wait() >= 0 and {"said": [ctx.run_id]})
     builder.add_edge(START, "first")
     builder.add_edge("first", "meet")
-    graph = builder.build(MemoryCheckpointStore())
+    store = MemoryCheckpointStore()
+    # built twice, as in two processes: one graph would not let its second run begin
+    graph, twin = builder.build(store), builder.build(store)
     graph.run_sync(None, RunOptions(thread_id="alice", max_steps=1))
     results: list[RunResult] = []
-    threads = [threading.Thread(target=lambda: results.append(graph.resume_sync("alice"))) for _ in range(2)]
+    threads = [
+        threading.Thread(target=lambda each=each: results.append(each.resume_sync("alice")))
+        for each in (graph, twin)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

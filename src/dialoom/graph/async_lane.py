@@ -5,6 +5,7 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
+from dialoom.base.cancel import CancelScope
 from dialoom.base.clock import Clock
 from dialoom.graph.commit import Outcome
 from dialoom.graph.context import NodeContext
@@ -102,6 +103,20 @@ class AsyncLane:
             await publisher.mailbox.room()
         except asyncio.CancelledError as error:
             self._cancelled_by_others(error)
+
+    async def wait_for(self, signal: CancelScope) -> None:
+        come: asyncio.Future[None] = self._loop.create_future()
+        forget = [
+            scope.add_callback(lambda: post(self._loop, lambda: resolve(come)))
+            for scope in (signal, self._stop.scope)
+        ]
+        try:
+            await come
+        except asyncio.CancelledError as error:
+            self._cancelled_by_others(error)
+        finally:
+            for each in forget:
+                each()
 
     async def _many(self, tasks: Sequence[Task], outcomes: list[Outcome]) -> None:
         quick: list[int] = []

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dialoom.base.errors import UsageError
 from dialoom.graph.checkpoint import Checkpoint
 from dialoom.graph.draw import to_mermaid
+from dialoom.graph.drive import drive
+from dialoom.graph.edit import Here, OffLoop, fork, store_of, update
 from dialoom.graph.errors import GraphProblem
 from dialoom.graph.options import DEFAULT_OPTIONS, RunOptions
 from dialoom.graph.position import Start
@@ -130,14 +131,39 @@ class Graph:
         """`resume_stream`, as a plain iterator."""
         return self._stream_sync(Start(inputs, where, command), options, buffer)
 
+    async def update_state(
+        self, thread_id: str, writes: Mapping[str, Any], *, as_node: str | None = None
+    ) -> Checkpoint:
+        """Write to channels of a thread that does not run; `resume` goes on from there.
+
+        With `as_node` it then stands behind that node, as if the writes were its own. Raises UsageError when
+        something does not fit, ConflictError when a run committed meanwhile.
+        """
+        return await update(self._setup, OffLoop(), thread_id, writes, as_node=as_node)
+
+    def update_state_sync(
+        self, thread_id: str, writes: Mapping[str, Any], *, as_node: str | None = None
+    ) -> Checkpoint:
+        """`update_state`, for code without an event loop."""
+        return drive(update(self._setup, Here(), thread_id, writes, as_node=as_node))
+
+    async def fork(self, checkpoint: Checkpoint, new_thread: str | None = None) -> Checkpoint:
+        """Begin a thread that stands where `checkpoint` stood; the old one is left alone.
+
+        Returns its first checkpoint, whose `thread_id` it is. Raises ConflictError when `new_thread` exists.
+        """
+        return await fork(self._setup, OffLoop(), checkpoint, new_thread=new_thread)
+
+    def fork_sync(self, checkpoint: Checkpoint, new_thread: str | None = None) -> Checkpoint:
+        """`fork`, for code without an event loop."""
+        return drive(fork(self._setup, Here(), checkpoint, new_thread=new_thread))
+
     def history(self, thread_id: str) -> Iterator[Checkpoint]:
         """Return the checkpoints of a thread, newest first; any of them can be resumed.
 
         Reads the store on this thread. Raises UsageError when the graph has none.
         """
-        if self._setup.store is None:
-            raise UsageError(f"graph {self.name!r} keeps no checkpoints; build it with build(store=...)")
-        return self._setup.store.history(thread_id)
+        return store_of(self._setup).history(thread_id)
 
     def to_dict(self, *, types: Mapping[str, object] = NO_TYPES) -> dict[str, Any]:
         """Return the graph as JSON values, for `GraphBuilder.from_dict`. Functions go by the names of nodes.

@@ -5,7 +5,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 import msgspec
 
-from dialoom.base.cancel import Cancelled
+from dialoom.base.cancel import Cancelled, CancelScope
 from dialoom.graph.commit import PAUSED, Outcome, Paused
 from dialoom.graph.context import NodeContext
 from dialoom.graph.errors import Interrupted
@@ -40,6 +40,10 @@ class Lane(Protocol):
 
     async def in_store(self, call: Callable[[], T], *, blocking: bool) -> T:
         """Return what `call` returns; with `blocking` it may wait, so it must not run on an event loop."""
+        ...
+
+    async def wait_for(self, signal: CancelScope) -> None:
+        """Wait until `signal` is cancelled or the run is asked to stop."""
         ...
 
     async def drain(self, publisher: Publisher) -> None:

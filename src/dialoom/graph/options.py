@@ -1,11 +1,12 @@
 """What one run may be told."""
 
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
 from dialoom.base.cancel import CancelScope
 from dialoom.base.errors import UsageError
+from dialoom.graph.turns import OnConflict
 
 MAX_THREAD_ID = 512
 
@@ -19,6 +20,9 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     - `control`: stops the run from outside; a `RunControl`, or any scope the run is part of.
     - `raise_on_error`: raise RunFailedError instead of returning a result with stop_reason error or conflict.
     - `max_concurrency`: nodes of one superstep that may wait at the same time.
+    - `on_conflict`: what happens while another run of this graph, in this process, is on the thread: `reject`
+      ends this one at once with stop_reason conflict, `queue` waits for the other, `cancel_previous` stops it
+      and then goes on. A run in another process is met at the store, which lets one of them commit.
     - `deps`: any object; nodes find it as `ctx.deps`. It is not stored.
     """
 
@@ -28,6 +32,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     control: CancelScope | None = None
     raise_on_error: bool = False
     max_concurrency: int = 256
+    on_conflict: OnConflict = "reject"
     deps: Any = None
 
     def __post_init__(self) -> None:
@@ -41,6 +46,9 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(f"max_steps is {self.max_steps}; give 1 or more")
         if self.max_concurrency < 1:
             raise UsageError(f"max_concurrency is {self.max_concurrency}; give 1 or more")
+        if self.on_conflict not in get_args(OnConflict):
+            ways = ", ".join(get_args(OnConflict))
+            raise UsageError(f"on_conflict is {self.on_conflict!r}; it may be: {ways}")
 
 
 DEFAULT_OPTIONS = RunOptions()

@@ -1,7 +1,7 @@
 """Where a run starts: at the entry of the graph or where a checkpoint left off."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -10,7 +10,6 @@ from dialoom.graph.checkpoint import Checkpoint
 from dialoom.graph.errors import GraphChangedError
 from dialoom.graph.frontier import Frontier
 from dialoom.graph.frozen import FrozenList
-from dialoom.graph.lane import Lane
 from dialoom.graph.log import AppendLog
 from dialoom.graph.migrate import Moved, migrated
 from dialoom.graph.names import START
@@ -20,6 +19,7 @@ from dialoom.graph.setup import Setup
 from dialoom.graph.state import EMPTY, State, settled_value
 from dialoom.graph.table import Table
 
+T = TypeVar("T")
 AT_ENTRY = Frontier(unrouted=(START,))
 
 
@@ -55,14 +55,20 @@ class Position(msgspec.Struct, frozen=True):
         return Position(state, frontier, self.version, self.checkpoint_id)
 
 
-async def find(setup: Setup, lane: Lane, start: Start, thread_id: str | None) -> Position:
+class StoreAccess(Protocol):
+    """Who calls the store: a lane, or code beside any run."""
+
+    async def in_store(self, call: Callable[[], T], *, blocking: bool) -> T: ...
+
+
+async def find(setup: Setup, access: StoreAccess, start: Start, thread_id: str | None) -> Position:
     """Return where the run begins.
 
     Raises UsageError when there is nothing to resume or no migration leads here, GraphChangedError when it
     does not fit this graph.
     """
     table = setup.table
-    head = await _head(setup, lane, start, thread_id)
+    head = await _head(setup, access, start, thread_id)
     if start.where is None:
         if head is None:
             return Position()
@@ -92,7 +98,7 @@ def thread_of(start: Start, thread_id: str | None) -> str | None:
     return thread_id if named is None else named
 
 
-async def _head(setup: Setup, lane: Lane, start: Start, thread_id: str | None) -> Checkpoint | None:
+async def _head(setup: Setup, access: StoreAccess, start: Start, thread_id: str | None) -> Checkpoint | None:
     store = setup.store
     if store is None:
         if isinstance(start.where, str):
@@ -102,7 +108,7 @@ async def _head(setup: Setup, lane: Lane, start: Start, thread_id: str | None) -
         return None
     if thread_id is None:
         return None
-    return await lane.in_store(lambda: store.load(thread_id), blocking=store.blocking)
+    return await access.in_store(lambda: store.load(thread_id), blocking=store.blocking)
 
 
 def _brought_up(table: Table, checkpoint: Checkpoint) -> Moved:

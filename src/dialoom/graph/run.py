@@ -25,6 +25,7 @@ from dialoom.graph.setup import Setup
 from dialoom.graph.state import settled
 from dialoom.graph.stop import StopSignal
 from dialoom.graph.trouble import error_of, refused
+from dialoom.graph.turns import Turn
 
 if TYPE_CHECKING:
     from dialoom.graph.mailbox import Mailbox
@@ -83,6 +84,19 @@ class Run:
 
         RunFailedError comes on top for those who asked for it.
         """
+        if self._setup.store is None or self._known_thread is None:
+            return await self._execute(lane)
+        turns, turn = self._setup.turns, Turn(self._known_thread, self.stop.scope)
+        if not turns.take(turn, self.options.on_conflict):
+            return self._end_outside(refused("", _running_already(self._known_thread)))
+        try:
+            if not turn.come.cancelled:
+                await lane.wait_for(turn.come)
+            return await self._execute(lane) if turn.come.cancelled else self._end_outside(None)
+        finally:
+            turns.leave(turn)
+
+    async def _execute(self, lane: Lane) -> RunResult:
         trouble = await self._find(lane)
         if self.publisher is not None and not self._is_nested:
             self.publisher.run_begin(self._setup.table.name)
@@ -96,6 +110,18 @@ class Run:
             self.stop.scope.cancel()
             self._finish("cancelled")
             raise
+        return self._end(reason)
+
+    def _end_outside(self, trouble: NodeError | None) -> RunResult:
+        """End the run, for `trouble` or as it is to stop, and leave a thread alone that is not its own."""
+        if self.publisher is not None:
+            self.publisher.run_begin(self._setup.table.name)
+        if trouble is None:
+            return self._end(self.stop.reason() or "cancelled")
+        self._fail(0, (trouble,))
+        return self._end("conflict")
+
+    def _end(self, reason: StopReason) -> RunResult:
         result = self._finish(reason)
         return result.raise_for_error() if self.options.raise_on_error else result
 
@@ -326,6 +352,11 @@ class Run:
             self.publisher.run_finished(result)
         self.stop.scope.close()
         return result
+
+
+def _running_already(thread_id: str) -> str:
+    wait = "wait for it, or run with on_conflict='queue' or 'cancel_previous'"
+    return f"thread {thread_id!r} is running already; {wait}"
 
 
 def _nothing_came_of(nodes: Sequence[str]) -> NodeError:

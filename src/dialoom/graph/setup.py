@@ -11,6 +11,7 @@ from dialoom.graph.fingerprint import fingerprint_of
 from dialoom.graph.guard import Chance
 from dialoom.graph.migrate import version_of
 from dialoom.graph.table import Table
+from dialoom.graph.turns import Turns
 
 
 class Setup:
@@ -32,6 +33,7 @@ class Setup:
         self.clock = clock
         self.chance = chance
         self.draft = draft
+        self.turns = Turns()
 
     @cached_property
     def state_version(self) -> int:

@@ -4,9 +4,11 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from itertools import count
+from math import inf
 from threading import Event as Flag
 from typing import Any, TypeVar
 
+from dialoom.base.cancel import CancelScope
 from dialoom.graph.commit import Outcome
 from dialoom.graph.context import NodeContext
 from dialoom.graph.drive import drive
@@ -20,6 +22,8 @@ from dialoom.graph.table import NodeSpec
 from dialoom.graph.threads import node_pool
 
 T = TypeVar("T")
+MAX_WAIT = 4_000_000.0
+"""Seconds, 46 days: what a lock of any platform takes as a wait."""
 
 
 class SyncLane:
@@ -60,6 +64,12 @@ class SyncLane:
     async def drain(self, publisher: Publisher) -> None:
         """Return at once: a run without an event loop has observers, which keep up, and no reader."""
 
+    async def wait_for(self, signal: CancelScope) -> None:
+        def watch(wake: Callable[[object], None]) -> None:
+            signal.add_callback(lambda: wake(signal))
+
+        self._wait(watch, inf)
+
     async def try_once(self, spec: NodeSpec, context: NodeContext) -> Outcome | Failure:
         if spec.timeout is None:
             return await try_guarded(spec, context)
@@ -88,7 +98,7 @@ class SyncLane:
         left = self._stop.remaining()
         try:
             with node_pool().lending():
-                over.wait(seconds if left is None else min(seconds, left))
+                over.wait(min(seconds, inf if left is None else left, MAX_WAIT))
         finally:
             forget()
 
