@@ -216,7 +216,8 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "graph-031",
         "004",
-        "Only with rethrow_on_exhausted does a node that used up its attempts raise to the caller",
+        "Only with raise_on_error does a node that used up its attempts raise to the caller",
+        "tests/graph/test_retry.py::test_only_for_who_asked_for_it_used_up_attempts_raise",
     ),
     # graph (seed 004): stop reasons, cancel and deadline
     Promise(
@@ -271,7 +272,8 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "graph-040",
         "004",
-        "RunOptions.with_timeout sets a deadline in milliseconds for the whole run",
+        "RunOptions(timeout=...) sets a deadline in seconds for the whole run",
+        "tests/graph/test_stop.py::test_a_deadline_stops_an_async_node",
     ),
     Promise(
         "graph-041",
@@ -298,7 +300,12 @@ PROMISES: tuple[Promise, ...] = (
         "A stop request is seen between two supersteps",
         "tests/graph/test_stop.py::test_a_control_stops_a_run_between_supersteps",
     ),
-    Promise("graph-045", "004", "A stop request is seen before and after a node's execution"),
+    Promise(
+        "graph-045",
+        "004",
+        "A stop request is seen before and after a node's execution",
+        "tests/graph/test_stop.py::test_nodes_that_had_not_begun_when_the_stop_came_do_not_begin",
+    ),
     Promise(
         "graph-046",
         "004",
@@ -578,7 +585,12 @@ PROMISES: tuple[Promise, ...] = (
         "Graph.resume raises UsageError for a thread without history",
         "tests/stores/test_checkpoint_stores.py::test_a_thread_without_history_is_none_and_cannot_be_resumed",
     ),
-    Promise("graph-092", "004", "A run without a thread id has an empty thread id everywhere"),
+    Promise(
+        "graph-092",
+        "004",
+        "A run without a thread id is a thread of its own whose id is the run's",
+        "tests/graph/test_retry.py::test_a_run_without_a_thread_id_is_a_thread_of_its_own_named_by_its_run",
+    ),
     # graph (seed 004): streaming
     Promise(
         "graph-093",
@@ -632,7 +644,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "graph-101",
         "004",
-        "Outside a streamed run ctx.emit does nothing",
+        "Without a stream or an observer ctx.emit does nothing",
         "tests/graph/test_events.py::test_without_a_listener_emitting_does_nothing",
     ),
     # graph (seed 004): observers
@@ -669,7 +681,8 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "graph-107",
         "004",
-        "Observer.on_retry is called with node, attempt and error before another attempt",
+        "An observer hears a retry event with node, attempt and error before another attempt",
+        "tests/graph/test_retry.py::test_a_node_that_gets_through_leaves_no_error",
     ),
     Promise(
         "graph-108",

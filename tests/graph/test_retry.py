@@ -21,6 +21,7 @@ from dialoom.graph import (
     Retry,
     RetryPolicy,
     RunControl,
+    RunFailedError,
     RunOptions,
     RunResult,
 )
@@ -81,7 +82,7 @@ async def waited(policy: RetryPolicy, error: Callable[[], Exception], times: int
     return [event.delay for event in heard.events if isinstance(event, Retry)], (await run).stop_reason
 
 
-@pytest.mark.promise("graph-027", "graph-029")
+@pytest.mark.promise("graph-027", "graph-029", "graph-107")
 @pytest.mark.parametrize(
     "how", [Graph.run_sync, lambda graph: asyncio.run(graph.run())], ids=["sync", "async"]
 )
@@ -101,6 +102,21 @@ def test_a_node_that_uses_up_its_attempts_ends_the_run_with_an_error() -> None:
     assert (result.stop_reason, result.state) == ("error", {"said": []})
     (error,) = result.errors
     assert (error.node, error.message, error.attempts) == ("node", "OSError: no line", 3)
+
+
+@pytest.mark.promise("graph-031")
+def test_only_for_who_asked_for_it_used_up_attempts_raise() -> None:
+    graph = one_node(failing(9), retry=AT_ONCE)
+    assert graph.run_sync().stop_reason == "error"
+    with pytest.raises(RunFailedError, match="node 'node': OSError: no line"):
+        graph.run_sync(None, RunOptions(raise_on_error=True))
+
+
+@pytest.mark.promise("graph-092")
+def test_a_run_without_a_thread_id_is_a_thread_of_its_own_named_by_its_run() -> None:
+    seen: list[str] = []
+    result = one_node(lambda ctx: seen.append(ctx.thread_id)).run_sync()
+    assert (result.thread_id, seen) == (result.run_id, [result.run_id])
 
 
 @pytest.mark.promise("graph-028")

@@ -128,7 +128,7 @@ async def test_a_stop_commits_those_that_finished_and_the_others_run_on_resume()
     assert runs == {"quick": 1, "slow": 2, "after": 1}
 
 
-@pytest.mark.promise("graph-039")
+@pytest.mark.promise("graph-039", "graph-040")
 async def test_a_deadline_stops_an_async_node() -> None:
     clock = ManualClock()
 
@@ -228,6 +228,7 @@ async def test_a_stop_leaves_a_blocking_node_behind_on_its_worker() -> None:
     assert heard.names() == ["RunBegin", "NodeBegin", "NodeEnd", "RunFinished"]
 
 
+@pytest.mark.promise("graph-045")
 async def test_nodes_that_had_not_begun_when_the_stop_came_do_not_begin() -> None:
     control, begun = RunControl(), []
 
