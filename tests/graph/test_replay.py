@@ -33,6 +33,8 @@ REDUCERS = {
     "log": Reducers.append,
     "facts": Reducers.merge,
     "most": Reducers.custom(max, name="max"),
+    "total": Reducers.sum,
+    "tags": Reducers.set_union,
 }
 WRITES = st.fixed_dictionaries(
     {},
@@ -41,6 +43,8 @@ WRITES = st.fixed_dictionaries(
         "log": st.lists(st.integers(), max_size=3),
         "facts": st.dictionaries(st.sampled_from("abc"), st.integers(), max_size=3),
         "most": st.integers(),
+        "total": st.integers(),
+        "tags": st.frozensets(st.integers(0, 5), max_size=3),
     },
 )
 
@@ -59,7 +63,21 @@ def plans(draw: st.DrawFn) -> list[tuple[dict[str, Any], list[int], str]]:
     ]
 
 
-ENDINGS = ["edges", "edges", "edges", "goto", "route", "fail", "halt", "send", "join", "ask", "once", "map"]
+ENDINGS = [
+    "edges",
+    "edges",
+    "edges",
+    "goto",
+    "route",
+    "fail",
+    "halt",
+    "send",
+    "join",
+    "ask",
+    "once",
+    "map",
+    "sub",
+]
 
 
 def asking(result: NodeResult) -> Callable[[NodeContext], NodeResult]:
@@ -82,6 +100,18 @@ def item(ctx: NodeContext) -> int:
     return ctx.input or ctx.interrupt("zero?")
 
 
+def child_of(writes: dict[str, Any]) -> Graph:
+    """A graph that writes, asks and writes again."""
+    builder = GraphBuilder("child")
+    for name, reducer in REDUCERS.items():
+        builder.add_channel(name, reducer)
+    builder.add_node("first", lambda _: writes, blocking=False)
+    builder.add_node("second", asking(NodeResult.ok(writes)), blocking=False)
+    builder.add_edge(START, "first")
+    builder.add_edge("first", "second")
+    return builder.build()
+
+
 def graph_of(
     plan: list[tuple[dict[str, Any], list[int], str]],
     store: MemoryCheckpointStore | None,
@@ -101,7 +131,9 @@ def graph_of(
             "halt": NodeResult.ok(writes, halt=True),
             "send": NodeResult.ok(writes, sends=[Send(name, at) for name in names if name not in maps]),
         }.get(ending, NodeResult.ok(writes))
-        if ending == "map":
+        if ending == "sub":
+            builder.add_subgraph(f"n{at}", child_of(writes))
+        elif ending == "map":
             builder.add_map(f"n{at}", item, over="items", into="log")
         else:
             node = {"ask": asking, "once": noting}.get(ending, lambda result, at=at: wrap(f"n{at}", result))(
@@ -119,7 +151,8 @@ def graph_of(
                 builder.add_edge(f"n{at}", name)
     builder.add_edge(START, "n0")
     builder.add_edge(START, f"n{len(plan) // 2}")
-    for at in sorted(maps):
+    # what a goto or a send leads to only must be known to the checks
+    for at in sorted(maps | {f"n{at}" for at, (_, __, ending) in enumerate(plan) if ending == "sub"}):
         builder.add_conditional_edges(START, lambda _: [], {at: at})
     return builder.build(store)
 
