@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from bench.report import Row
 from dialoom.graph import Checkpoint, Frontier, MemoryCheckpointStore, Op, State, replay
@@ -23,6 +23,9 @@ LONG: Final = 5_000
 ROUNDS: Final = 5
 BARE: Final = "a bare insert"
 _number = count()
+Clock: TypeAlias = Callable[[], float]
+Work: TypeAlias = Callable[[Clock], float]
+"""Does some steps and returns the microseconds of one, by that clock."""
 
 
 def rows() -> list[Row]:
@@ -31,53 +34,51 @@ def rows() -> list[Row]:
         folder = Path(name)
         steps, durable = _thread(STEPS), _thread(DURABLE_STEPS)
         cpu, wall = time.process_time, time.perf_counter
-        bare = lambda: _bare(folder, "normal", STEPS)  # noqa: E731 - one word for what four rows stand against
-        synced = lambda: _bare(folder, "full", DURABLE_STEPS)  # noqa: E731
         return [
-            _row("SQLite commit, NORMAL, CPU", cpu, lambda: _sqlite(folder, "normal", steps), bare, must=3),
             _row(
-                "SQLite commit, FULL, wall", wall, lambda: _sqlite(folder, "full", durable), synced, must=1.5
+                "SQLite commit, NORMAL, CPU",
+                _sqlite(folder, "normal", steps),
+                _bare(folder, "normal"),
+                cpu,
+                3,
             ),
-            _row("SQLite write-behind, CPU", cpu, lambda: _behind(folder, steps), bare, must=3),
             _row(
-                "JSON lines commit, fdatasync, wall", wall, lambda: _jsonl(folder, durable), synced, must=1.5
+                "SQLite commit, FULL, wall",
+                _sqlite(folder, "full", durable),
+                _bare(folder, "full"),
+                wall,
+                1.5,
             ),
-            _row(
-                "memory checkpoint, CPU", cpu, lambda: _save(MemoryCheckpointStore(), steps), bare, must=0.5
-            ),
+            _row("SQLite write-behind, CPU", _behind(folder, steps), _bare(folder, "normal"), cpu, 3.5),
+            _row("JSON lines commit, synced, wall", _jsonl(folder, durable), _bare(folder, "full"), wall, 2),
+            _row("memory checkpoint, CPU", _memory(steps), _bare(folder, "normal"), cpu, 0.5),
             *_growth(folder),
         ]
 
 
-def _row(
-    name: str,
-    clock: Callable[[], float],
-    ours: Callable[[], int],
-    theirs: Callable[[], int],
-    *,
-    must: float,
-) -> Row:
+def _row(name: str, ours: Work, theirs: Work, clock: Clock, must: float) -> Row:
     taken: tuple[list[float], list[float]] = ([], [])
     for _ in range(ROUNDS):
         for times, work in zip(taken, (ours, theirs), strict=True):
-            began = clock()
-            steps = work()
-            times.append((clock() - began) / steps * 1e6)
+            times.append(work(clock))
     return Row(name, "us", statistics.median(taken[0]), BARE, statistics.median(taken[1]), must)
 
 
 def _growth(folder: Path) -> list[Row]:
-    """Return what a message costs in a thread of 5,000, in bytes, and late against early."""
-    steps = _thread(LONG)
-    path, half = folder / "long", 0
+    """Return what a message costs in a thread of 5,000: in bytes, and in time against a young one's."""
+    steps, path = _thread(LONG), folder / "long"
+    late, early = list[float](), list[float]()
     with SqliteCheckpointStore(path, synchronous="normal") as store:
-        taken: list[float] = []
-        for checkpoint in steps:
-            began = time.process_time()
-            store.save(checkpoint)
-            taken.append((time.process_time() - began) * 1e6)
-            if checkpoint.version == LONG // 2:
-                half = _size(store, path)
+        _save(store, steps[: LONG // 2])
+        half = _size(store, path)
+        _save(store, steps[LONG // 2 : -100])
+        # turn by turn, so that a noisy machine disturbs both alike
+        for old, young in zip(steps[-100:], _thread(100, thread_id="young"), strict=True):
+            for times, checkpoint in ((late, old), (early, young)):
+                began = time.process_time()
+                store.save(checkpoint)
+                times.append((time.process_time() - began) * 1e6)
+        store.erase_thread("young")
         whole = _size(store, path)
     return [
         Row("bytes per appended message", "B", whole / LONG, "the limit", 700, 1),
@@ -85,9 +86,9 @@ def _growth(folder: Path) -> list[Row]:
         Row(
             "last 100 supersteps of 5,000, CPU",
             "us",
-            statistics.median(taken[-100:]),
+            statistics.median(late),
             "the first 100",
-            statistics.median(taken[:100]),
+            statistics.median(early),
             1.3,
         ),
     ]
@@ -98,7 +99,7 @@ def _size(store: SqliteCheckpointStore, path: Path) -> int:
     return path.stat().st_size
 
 
-def _thread(steps: int) -> list[Checkpoint]:
+def _thread(steps: int, *, thread_id: str = "0192f3c4-aaaa-7bbb-8ccc-000000000000") -> list[Checkpoint]:
     """Return a thread whose supersteps append a message each."""
     state, made = State(), list[Checkpoint]()
     for version in range(1, steps + 1):
@@ -107,7 +108,7 @@ def _thread(steps: int) -> list[Checkpoint]:
         made.append(
             Checkpoint(
                 id=f"0192f3c4-aaaa-7bbb-8ccc-1234567890ab:{version}",
-                thread_id="0192f3c4-aaaa-7bbb-8ccc-000000000000",
+                thread_id=thread_id,
                 version=version,
                 parent_id=made[-1].id if made else None,
                 run_id="0192f3c4-aaaa-7bbb-8ccc-1234567890ab",
@@ -122,38 +123,61 @@ def _thread(steps: int) -> list[Checkpoint]:
     return made
 
 
-def _save(store: Any, steps: list[Checkpoint]) -> int:
+def _save(store: Any, steps: list[Checkpoint], clock: Clock = time.process_time) -> float:
+    """Return the microseconds of one save; making and opening the file is not in them."""
+    began = clock()
     for checkpoint in steps:
         store.save(checkpoint)
-    return len(steps)
+    return (clock() - began) / len(steps) * 1e6
 
 
-def _sqlite(folder: Path, synchronous: Any, steps: list[Checkpoint]) -> int:
-    with SqliteCheckpointStore(folder / f"{next(_number)}", synchronous=synchronous) as store:
-        return _save(store, steps)
+def _sqlite(folder: Path, synchronous: Any, steps: list[Checkpoint]) -> Work:
+    def work(clock: Clock) -> float:
+        with SqliteCheckpointStore(folder / f"{next(_number)}", synchronous=synchronous) as store:
+            return _save(store, steps, clock)
+
+    return work
 
 
-def _behind(folder: Path, steps: list[Checkpoint]) -> int:
-    with (
-        SqliteCheckpointStore(folder / f"{next(_number)}", synchronous="normal") as inner,
-        WriteBehindStore(inner) as store,
-    ):
-        return _save(store, steps)
+def _behind(folder: Path, steps: list[Checkpoint]) -> Work:
+    def work(clock: Clock) -> float:
+        path = folder / f"{next(_number)}"
+        with SqliteCheckpointStore(path, synchronous="normal") as inner, WriteBehindStore(inner) as store:
+            began = clock()
+            _save(store, steps)
+            store.flush()
+            return (clock() - began) / len(steps) * 1e6
+
+    return work
 
 
-def _jsonl(folder: Path, steps: list[Checkpoint]) -> int:
-    with JsonlCheckpointStore(folder / f"{next(_number)}") as store:
-        return _save(store, steps)
+def _jsonl(folder: Path, steps: list[Checkpoint]) -> Work:
+    def work(clock: Clock) -> float:
+        with JsonlCheckpointStore(folder / f"{next(_number)}") as store:
+            return _save(store, steps, clock)
+
+    return work
 
 
-def _bare(folder: Path, synchronous: str, steps: int) -> int:
+def _memory(steps: list[Checkpoint]) -> Work:
+    return lambda clock: _save(MemoryCheckpointStore(), steps, clock)
+
+
+def _bare(folder: Path, synchronous: str) -> Work:
     """Insert rows as large as ours, each in a transaction of its own."""
-    connection = sqlite3.connect(folder / f"{next(_number)}", isolation_level=None)
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute(f"PRAGMA synchronous = {synchronous}")
-    connection.execute("CREATE TABLE row (number INTEGER PRIMARY KEY, body BLOB)")
-    body = os.urandom(400)
-    for _ in range(steps):
-        connection.execute("INSERT INTO row (body) VALUES (?)", (body,))
-    connection.close()
-    return steps
+    steps = STEPS if synchronous == "normal" else DURABLE_STEPS
+
+    def work(clock: Clock) -> float:
+        connection = sqlite3.connect(folder / f"{next(_number)}", isolation_level=None)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute(f"PRAGMA synchronous = {synchronous}")
+        connection.execute("CREATE TABLE row (number INTEGER PRIMARY KEY, body BLOB)")
+        body = os.urandom(400)
+        began = clock()
+        for _ in range(steps):
+            connection.execute("INSERT INTO row (body) VALUES (?)", (body,))
+        taken = clock() - began
+        connection.close()
+        return taken / steps * 1e6
+
+    return work

@@ -73,14 +73,14 @@ def add_row(connection: sqlite3.Connection, number: int, head: Head, created: fl
 def follow_head(connection: sqlite3.Connection, checkpoint: Checkpoint, blob: Blob) -> bool:
     """Add what changed to its thread in one statement; False, and nothing done, when more is to be decided.
 
-    That is all most supersteps need: the head is the parent, and not enough has changed for a snapshot. A
-    transaction of several statements costs a third more.
+    That is all most supersteps need: the version before is the parent, nobody has written this one (versions
+    have no gaps, so the parent is the head), and not enough has changed for a snapshot.
     """
     added = connection.execute(
-        "INSERT INTO checkpoint SELECT thread, ?1, ?2, ?3, base, size, since + ?4, ?5 FROM"
-        " (SELECT thread, version, checkpoint.id, base, size, since FROM thread JOIN checkpoint"
-        " ON thread = number WHERE thread.id = ?6 ORDER BY version DESC LIMIT 1)"
-        " WHERE version = ?1 - 1 AND id = ?7 AND since + ?4 <= max(size, ?8)",
+        "INSERT OR IGNORE INTO checkpoint"
+        " SELECT thread, ?1, ?2, ?3, base, size, since + ?4, ?5"
+        " FROM thread JOIN checkpoint ON thread = number"
+        " WHERE thread.id = ?6 AND version = ?1 - 1 AND checkpoint.id = ?7 AND since + ?4 <= max(size, ?8)",
         (
             checkpoint.version,
             checkpoint.id,
