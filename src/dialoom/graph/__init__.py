@@ -42,6 +42,7 @@ from dialoom.graph.observers_metrics import MetricsObserver as MetricsObserver
 from dialoom.graph.observers_trace import JsonTraceObserver as JsonTraceObserver
 from dialoom.graph.ops import Op as Op
 from dialoom.graph.options import RunOptions as RunOptions
+from dialoom.graph.otel import OtelObserver as OtelObserver
 from dialoom.graph.reducers import Reducer as Reducer
 from dialoom.graph.reducers import Reducers as Reducers
 from dialoom.graph.result import NodeError as NodeError
