@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from threading import Thread
 
 import numpy
 import pytest
@@ -214,6 +215,26 @@ def test_a_full_disk_names_the_cause_and_keeps_what_was_there(path: Path) -> Non
         store._writer.execute("PRAGMA max_page_count = 100000")
         store.save(third)
         assert store.load("alice") == third
+
+
+def test_a_file_that_became_read_only_says_so(path: Path) -> None:
+    with SqliteCheckpointStore(path) as store:
+        store._writer.execute("PRAGMA query_only = ON")
+        with pytest.raises(StoreError, match="cannot be written; check its permissions"):
+            store.save(checkpoint_after(None, "a"))
+
+
+def test_two_that_make_the_same_file_at_once_both_get_it(path: Path) -> None:
+    opened: list[SqliteCheckpointStore] = []
+    makers = [Thread(target=lambda: opened.append(SqliteCheckpointStore(path))) for _ in range(4)]
+    for maker in makers:
+        maker.start()
+    for maker in makers:
+        maker.join(30)
+    saved = long_thread(opened[0], 2)
+    assert [store.load("alice") for store in opened] == [saved[-1]] * 4
+    for store in opened:
+        store.close()
 
 
 def test_a_store_opened_before_a_fork_is_refused_in_the_child(
