@@ -141,13 +141,12 @@ def _conclude_lone(table: Table, state: State, frontier: Frontier, result: NodeR
     if not exits.routes:
         return Step(after, Frontier(exits.static), tuple(ops), frontier.ready, (), result.halt)
     reached, sends, error = routed(table, after, name)
-    onward = Frontier(table.in_order(reached))
-    if sends:
-        onward = Frontier(onward.ready, sends=numbered(sends))
     if error is not None:
         onward = Frontier((), unrouted=frontier.ready)
-    errors = () if error is None else (error,)
-    return Step(after, onward, tuple(ops), frontier.ready, errors, result.halt)
+        return Step(after, onward, tuple(ops), frontier.ready, (error,), result.halt)
+    ready = table.in_order(reached)
+    onward = Frontier(ready, sends=numbered(sends)) if sends else Frontier(ready)
+    return Step(after, onward, tuple(ops), frontier.ready, (), result.halt)
 
 
 def accept_input(table: Table, state: State, frontier: Frontier, writes: Mapping[str, Any]) -> Step:

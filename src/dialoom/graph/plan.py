@@ -47,6 +47,10 @@ def routed(table: Table, state: State, name: str) -> tuple[list[str], list[Send]
     try:
         for route in exits.routes:
             answer = route.decide(state)
+            if type(answer) is str:  # first, because it is what nearly every edge answers
+                target = route.ways.get(answer)
+                reached.append(_labelled(route, answer) if target is None else target)
+                continue
             for label in (answer,) if isinstance(answer, (str, Send)) else answer:
                 if isinstance(label, Send):
                     sends.append(_sent(table, label))

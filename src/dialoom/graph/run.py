@@ -212,10 +212,11 @@ class Run:
 
     async def _supersteps(self, lane: Lane) -> StopReason:
         table, store, publisher = self._setup.table, self._store, self.publisher
+        has_maps = table.has_maps
         while (reason := self._why_stop()) is None:
             position, number = self._position, self._steps + 1
             frontier = position.frontier
-            if frontier.sends or frontier.notes or table.has_maps:
+            if has_maps or frontier.sends or frontier.notes:
                 step = await self._in_batch(lane, number)
             else:
                 tasks = [
