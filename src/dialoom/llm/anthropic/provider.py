@@ -14,7 +14,7 @@ from dialoom.llm.options import DEFAULT_OPTIONS, ChatOptions
 from dialoom.llm.places import ANTHROPIC_URL
 from dialoom.llm.profile import ANTHROPIC_PROFILE, WireProfile
 from dialoom.llm.provider import ResponseStream
-from dialoom.llm.wire.endpoint import ADVICE, Endpoint, clean_key
+from dialoom.llm.wire.endpoint import ADVICE, Endpoint, clean_key, with_lower_names
 from dialoom.llm.wire.server import Question, Server
 from dialoom.net.transport import HttpTransport
 
@@ -52,7 +52,7 @@ class AnthropicProvider(ClosedOnExit):
             id,
             base_url.strip().rstrip("/").removesuffix("/v1"),
             None,
-            headers={"anthropic-version": VERSION, **_key_header(api_key), **_lower(headers or {})},
+            headers={"anthropic-version": VERSION, **_key_header(api_key), **with_lower_names(headers or {})},
             clock=clock,
             advice=_ADVICE,
             not_found=_NOT_FOUND,
@@ -89,7 +89,3 @@ class AnthropicProvider(ClosedOnExit):
 
 def _key_header(api_key: str | None) -> dict[str, str]:
     return {"x-api-key": clean_key(api_key)} if api_key else {}
-
-
-def _lower(headers: Mapping[str, str]) -> dict[str, str]:
-    return {name.lower(): value for name, value in headers.items()}

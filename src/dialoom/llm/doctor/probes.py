@@ -32,7 +32,6 @@ _ADD = ToolSpec(
         "additionalProperties": False,
     },
 )
-_WORDS_PER_SIZE = 40
 MARKER = "The secret word is: butterfly-42."
 
 

@@ -58,7 +58,7 @@ class WireChunk(msgspec.Struct):
 _decoder = msgspec.json.Decoder(WireChunk)
 
 
-def decode_chunk(text: str | bytes) -> WireChunk:
+def decode_chunk(text: str) -> WireChunk:
     """Read one chunk. Raises `MalformedChunkError`.
 
     Halves of a character, escaped in two chunks, are let through as they are; `SurrogateJoiner` joins them.
@@ -66,7 +66,7 @@ def decode_chunk(text: str | bytes) -> WireChunk:
     try:
         return _decoder.decode(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        if b"\\ud" not in _as_bytes(text).lower():
+        if "\\ud" not in text.lower():
             raise MalformedChunkError(str(error)) from error
     try:
         return msgspec.convert(json.loads(text), WireChunk)
@@ -85,7 +85,3 @@ def read_usage(value: object) -> Usage:
         cache_read_tokens=count_of(usage.get("prompt_cache_hit_tokens") if cached is None else cached),
         reasoning_tokens=count_of(reasoning),
     )
-
-
-def _as_bytes(text: str | bytes) -> bytes:
-    return text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")

@@ -63,7 +63,7 @@ class Endpoint:
         self._clock = clock
         self._advice = advice
         self._not_found = not_found
-        self._headers = {"accept": "application/json, text/event-stream", **_lower(headers)}
+        self._headers = {"accept": "application/json, text/event-stream", **with_lower_names(headers)}
         if api_key:
             self._headers["authorization"] = f"Bearer {clean_key(api_key)}"
 
@@ -80,7 +80,7 @@ class Endpoint:
         return HttpRequest(
             method="POST",
             url=self.base_url + path,
-            headers={**self._headers, "content-type": "application/json", **_lower(headers)},
+            headers={**self._headers, "content-type": "application/json", **with_lower_names(headers)},
             body=body,
             timeouts=HttpTimeouts(connect=connect, read=None),
         )
@@ -162,5 +162,6 @@ def clean_key(api_key: str) -> str:
     return key
 
 
-def _lower(headers: Mapping[str, str]) -> dict[str, str]:
+def with_lower_names(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return headers by their names in lower case, so that one of the caller's own replaces ours."""
     return {name.lower(): value for name, value in headers.items()}
