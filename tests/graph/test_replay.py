@@ -88,6 +88,11 @@ def asking(result: NodeResult) -> Callable[[NodeContext], NodeResult]:
     return node
 
 
+def sending(result: NodeResult) -> Callable[[NodeContext], NodeResult]:
+    """Sends, unless it was sent to itself: nodes that all send on to three others never come to an end."""
+    return lambda ctx: result if ctx.input is None else NodeResult.ok(result.writes)
+
+
 def noting(result: NodeResult) -> Callable[[NodeContext], NodeResult]:
     def node(ctx: NodeContext) -> NodeResult:
         ctx.once("effect", lambda: ctx.node)
@@ -136,9 +141,8 @@ def graph_of(
         elif ending == "map":
             builder.add_map(f"n{at}", item, over="items", into="log")
         else:
-            node = {"ask": asking, "once": noting}.get(ending, lambda result, at=at: wrap(f"n{at}", result))(
-                result
-            )
+            made = {"ask": asking, "once": noting, "send": sending}
+            node = made.get(ending, lambda result, at=at: wrap(f"n{at}", result))(result)
             builder.add_node(f"n{at}", node, blocking=False, dynamic=True)
         if ending == "join":
             for name in set(names) - joined - {f"n{at}"}:
