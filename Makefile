@@ -19,8 +19,8 @@ check: .venv/dev.stamp ## format, lint, types, layers, shape, fast tests: under 
 promises: .venv/dev.stamp ## what the requirements promise, and which test carries it
 	@$(BIN)/python -m tests.promise_check
 
-bench: .venv/dev.stamp ## ratios against rivals and floors
-	@$(BIN)/python -m bench
+bench: .venv/dev.stamp .venv-bench/bench.stamp ## ratios against rivals and floors
+	@DIALOOM_RIVALS_PYTHON=.venv-bench/bin/python $(BIN)/python -m bench
 
 crash: .venv/dev.stamp ## kill -9 at 300 random moments on each store, and count what is lost
 	@$(BIN)/python scripts/crash.py
@@ -32,7 +32,7 @@ lock: .venv/dev.stamp ## renew the pins
 	@$(BIN)/python scripts/lock.py
 
 clean: ## remove what the commands made
-	@rm -rf .venv .dialoom .coverage .coverage.* .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
+	@rm -rf .venv .venv-bench .dialoom .coverage .coverage.* .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
 	@find src tests scripts bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 .venv/pyvenv.cfg:
@@ -63,3 +63,10 @@ clean: ## remove what the commands made
 		echo "installing the foreign server for the tests"; \
 		npm --prefix tests/peers ci --silent --no-audit --no-fund && touch $@; \
 	else echo "no npm"; fi || echo "NOTICE: the foreign server could not be installed; its tests will be skipped"
+
+# The rivals live in an environment of their own: what they need must not reach ours.
+.venv-bench/bench.stamp: requirements/bench.txt
+	@echo "installing the rivals for the benches"
+	@$(PYTHON) -m venv .venv-bench
+	@.venv-bench/bin/python -m pip --disable-pip-version-check -q install --require-hashes -r $<
+	@touch $@

@@ -9,6 +9,7 @@ LOCKS = {
     "run.txt": ["pyproject.toml", "--extra", "all", "--group", "build"],
     "dev.txt": ["pyproject.toml", "--extra", "all", "--group", "dev", "-c", "requirements/run.txt"],
     "real-model.txt": ["--group", "real-model", "--no-deps"],
+    "bench.txt": ["requirements/bench.in"],
 }
 
 
