@@ -119,7 +119,7 @@ def _kept(table: Table, notes: Sequence[TaskNote], held: Sequence[Send]) -> tupl
     kept = [
         note
         for note in notes
-        if note != TaskNote(node=note.node, item=note.item)
+        if note.says_anything
         and (
             (note.node, note.item) in keys
             or (nodes[note.node].each is not None and (note.node, None) in keys)

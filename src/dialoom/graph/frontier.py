@@ -49,6 +49,10 @@ class TaskNote(msgspec.Struct, frozen=True, kw_only=True):
     results: tuple[tuple[int, Any], ...] = ()
     child: "ChildNote | None" = None
 
+    @property
+    def says_anything(self) -> bool:
+        return bool(self.answers or self.once or self.questions or self.results or self.child is not None)
+
 
 class ChildNote(msgspec.Struct, frozen=True, kw_only=True):
     """Where the subgraph of a task stands.
@@ -104,6 +108,8 @@ class Frontier(msgspec.Struct, frozen=True):
         return (*self.ready, *self.deferred, *self.unrouted, *sends)
 
     def noted(self, notes: Iterable[TaskNote]) -> "Frontier":
-        """Return the frontier with `notes`, each in place of an older one of its task."""
+        """Return the frontier with `notes`, each in place of an older one of its task; empty ones go."""
         newest = {(note.node, note.item): note for note in (*self.notes, *notes)}
-        return msgspec.structs.replace(self, notes=tuple(newest.values()))
+        return msgspec.structs.replace(
+            self, notes=tuple(note for note in newest.values() if note.says_anything)
+        )
