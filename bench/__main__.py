@@ -26,6 +26,8 @@ def main() -> int:
 
 def _run(chosen: argparse.Namespace) -> bool:
     """Print each bench and tell whether all of it held."""
+    if unknown := set(chosen.names) - set(NAMES):
+        raise UsageError(f"there is no bench {min(unknown)!r}; there are: {', '.join(NAMES)}")
     held = True
     for name in chosen.names:
         bench = import_module(f"bench.{name}")

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialoom.base.text import one_line, replace_surrogates
+from dialoom.base.text import one_line, printable, replace_surrogates
 
 ANY_TEXT = st.text(alphabet=st.characters(exclude_categories=()), max_size=60)
 
@@ -33,3 +33,7 @@ def test_a_message_for_people_is_one_short_printable_line() -> None:
 @given(ANY_TEXT, st.integers(min_value=1, max_value=30))
 def test_one_line_never_grows_past_its_limit(text: str, limit: int) -> None:
     assert len(one_line(text, limit)) <= limit
+
+
+def test_text_from_outside_cannot_steer_a_terminal() -> None:
+    assert printable("a\tb\n\x1b]0;title\x07\x1b[2J\x9bc\ud83d") == "a\tb\n]0;title[2Jc\ufffd"

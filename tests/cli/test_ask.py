@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from dialoom.stores import SqliteVectorStore
 from dialoom.testing.wire import WireReply, WireRequest, WireServer
 from tests.cli.terminal import Terminal
 
@@ -140,3 +141,31 @@ def test_json_is_utf_8_in_any_locale(terminal: Terminal, docs: Path, monkeypatch
     (docs / "zh.md").write_text("退款需要三个工作日。", encoding="utf-8")
     shown = terminal.run("ask", "退款要多久？", "--docs", str(docs), "--offline", "--json")
     assert "退款需要三个工作日" in json.loads(shown.out)["answer"]
+
+
+async def test_a_refusal_is_shown_like_an_answer(terminal: Terminal, docs: Path) -> None:
+    body = (
+        event(delta={"refusal": "I will not do that."}),
+        event(delta={}, finish_reason="stop"),
+        b"data: [DONE]\n\n",
+    )
+    refused = WireReply(headers={"content-type": "text/event-stream"}, body=body)
+    async with WireServer([refused]) as server:
+        words = ("--docs", str(docs), "--base-url", f"{server.url}/v1", "--model", "openai:m")
+        shown = await terminal.run_beside("ask", "How long?", *words)
+    assert (shown.code, shown.out) == (0, "I will not do that.\n")
+
+
+def test_a_document_cannot_steer_the_terminal(terminal: Terminal, docs: Path) -> None:
+    text = "The quokka \x1b]0;PWNED\x07\x1b[2J weighs 3 kilos." + " It lives on islands and eats leaves." * 20
+    (docs / "evil\x1b[31m\nname.md").write_text(text, encoding="utf-8")
+    shown = terminal.run("ask", "How much does the quokka weigh?", "--docs", str(docs), "--offline")
+    assert "weighs 3 kilos" in shown.out
+    assert not {"\x1b", "\x07"} & {*shown.out, *shown.err}
+
+
+def test_an_index_without_a_passage_is_said_to_be_empty(terminal: Terminal) -> None:
+    SqliteVectorStore("empty.sqlite").close()
+    shown = terminal.run("ask", "Anything?", "--index", "empty.sqlite", "--offline")
+    assert (shown.code, shown.out) == (2, "")
+    assert "the index empty.sqlite is empty; run dialoom ingest FOLDER first" in shown.err

@@ -46,9 +46,10 @@ def test_a_key_that_is_not_set_is_said_by_name(tmp_path: Path) -> None:
         "[model]\nnmae = 'x'\n",
         "[model]\nname = 3\n",
         "[model]\nprofile = 3\n",
+        "a = " + "[" * 20_000,
         b"\xff\xfe",
     ],
-    ids=["not toml", "unknown table", "unknown key", "wrong type", "no path", "not utf-8"],
+    ids=["not toml", "unknown table", "unknown key", "wrong type", "no path", "too deep", "not utf-8"],
 )
 def test_a_file_with_a_mistake_is_refused_by_name(tmp_path: Path, text: str | bytes) -> None:
     with pytest.raises(UsageError, match=r"dialoom\.toml is not a valid config: .*mend or remove it"):
@@ -56,7 +57,11 @@ def test_a_file_with_a_mistake_is_refused_by_name(tmp_path: Path, text: str | by
 
 
 def test_a_file_that_cannot_be_read_or_is_huge_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot read"):
+    with pytest.raises(UsageError, match="is no file; put the settings into a file"):
         load_config(tmp_path)
     with pytest.raises(UsageError, match="is larger than"):
         load_config(written(tmp_path, "#" * (MAX_CONFIG_BYTES + 1)))
+
+
+def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:
+    assert load_config(written(tmp_path, b"\xef\xbb\xbf[model]\nname = 'x'\n")) == Config(ModelTable("x"))

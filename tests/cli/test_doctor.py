@@ -82,3 +82,9 @@ def test_benches_run_from_a_clone_and_are_said_to_be_missing_elsewhere(
     assert bench(["other"], as_json=False, root=tmp_path) == 1
     with pytest.raises(UsageError, match="clone the repository and run make bench there"):
         bench([], as_json=False, root=tmp_path / "elsewhere")
+
+
+def test_a_bench_that_is_not_there_is_answered_with_those_that_are(terminal: Terminal) -> None:
+    shown = terminal.run("bench", "nope")
+    assert shown.code == 2
+    assert "there is no bench 'nope'; there are: imports" in shown.err

@@ -1,5 +1,6 @@
 """Every way a command can end is one line on stderr and a documented exit code."""
 
+import signal
 import sys
 
 import pytest
@@ -49,7 +50,8 @@ def test_a_bug_is_one_line_too_and_its_traceback_waits_for_those_who_ask(
     assert capsys.readouterr().err.startswith("Traceback") is True
 
 
-def test_ctrl_c_ends_with_130(capsys: pytest.CaptureFixture[str]) -> None:
+def test_ctrl_c_ends_with_130(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(signal, "signal", lambda *_: None)  # this process goes on
     assert run_command(_raising(KeyboardInterrupt())) is ExitCode.INTERRUPTED
     assert capsys.readouterr().err == "dialoom: interrupted; what was finished before is kept\n"
 

@@ -91,3 +91,25 @@ def test_an_index_of_another_recipe_is_refused_until_it_is_rebuilt(terminal: Ter
     assert "--rebuild" in refused.err
     assert terminal.run("ingest", str(docs), "--index", str(index), "--rebuild").code == 0
     assert "three" in terminal.run("ask", "How long do refunds take?", "--index", str(index), "--offline").out
+
+
+def test_a_file_that_vanished_from_a_subfolder_is_taken_out_by_a_sync_of_the_folder(
+    terminal: Terminal,
+) -> None:
+    Path("kb/sub").mkdir(parents=True)
+    Path("kb/plain.md").write_text("Hi there.", encoding="utf-8")
+    Path("kb/sub/walrus.md").write_text("The walrus weighs 900 kilos.", encoding="utf-8")
+    terminal.run("ingest", "kb")
+    terminal.run("ingest", "kb/sub")
+    Path("kb/sub/walrus.md").unlink()
+    assert first_line(terminal.run("ingest", "kb").err) == "kb: 1 unchanged, 1 removed"
+    assert "900" not in terminal.run("ask", "How much does the walrus weigh?", "--offline").out
+
+
+def test_a_hidden_folder_that_was_brought_in_by_name_stays(terminal: Terminal) -> None:
+    Path("kb/.drafts").mkdir(parents=True)
+    Path("kb/plain.md").write_text("Hi there.", encoding="utf-8")
+    Path("kb/.drafts/walrus.md").write_text("The walrus weighs 900 kilos.", encoding="utf-8")
+    terminal.run("ingest", "kb/.drafts")
+    assert "removed" not in terminal.run("ingest", "kb").err
+    assert "900" in terminal.run("ask", "How much does the walrus weigh?", "--offline").out

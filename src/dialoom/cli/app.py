@@ -181,12 +181,11 @@ def rag_eval_command(
     return _wait_for(rag_eval(questions, docs, tuned=tune))
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the `dialoom` command with `arguments` (default: those of the process); return its exit code."""
+def run(tokens: Sequence[str]) -> ExitCode:
+    """Run the command that `tokens` name."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a locale without Chinese shows ?, and does not break off
-    tokens = sys.argv[1:] if arguments is None else list(arguments)
     return run_command(lambda: app(tokens, exit_on_error=False, print_error=False))
 
 

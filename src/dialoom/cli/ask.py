@@ -5,6 +5,7 @@ import sys
 import msgspec
 
 from dialoom.base.errors import UsageError
+from dialoom.base.text import one_line, printable
 from dialoom.cli.answer import Answer, Answerer, FromDocuments, Show
 from dialoom.cli.exits import ExitCode, complain
 from dialoom.cli.flags import KnowledgeFlags, ModelFlags
@@ -27,6 +28,8 @@ async def ask(question: str, knowledge: KnowledgeFlags, model: ModelFlags, *, as
                 tell(report, knowledge.docs, always=False)
                 if report.cancelled:
                     return ExitCode.INTERRUPTED
+            if not len(store):
+                raise UsageError(f"the index {knowledge.index} is empty; run dialoom ingest FOLDER first")
             answerer = FromDocuments(store, opened, knowledge)
             announce(opened.choice)
             if as_json:
@@ -45,7 +48,7 @@ async def ask(question: str, knowledge: KnowledgeFlags, model: ModelFlags, *, as
 
 def show(piece: str) -> None:
     """Print a piece of an answer as it comes."""
-    print(piece, end="", flush=True)
+    print(printable(piece), end="", flush=True)
 
 
 def source_lines(answer: Answer) -> list[str]:
@@ -55,7 +58,7 @@ def source_lines(answer: Answer) -> list[str]:
 
 
 def source_line(source: ContextSource) -> str:
-    return f"[{source.index}] {source.title}"
+    return f"[{source.index}] {one_line(source.title)}"
 
 
 def json_answer(answer: Answer, opened: OpenModel) -> dict[str, object]:

@@ -19,4 +19,4 @@ def bench(names: Sequence[str], *, as_json: bool, cases: Sequence[Path] = (), ro
     files = [word for case in cases for word in ("--cases", str(case.resolve()))]
     command = [sys.executable, "-m", "bench", *names, *(["--json"] if as_json else []), *files]
     done = subprocess.run(command, cwd=root, check=False)  # noqa: S603 - our own module, words from the person
-    return ExitCode.OK if done.returncode == 0 else ExitCode.FAILED
+    return {0: ExitCode.OK, 2: ExitCode.USAGE}.get(done.returncode, ExitCode.FAILED)

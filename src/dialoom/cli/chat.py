@@ -5,6 +5,7 @@ import sys
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from dialoom.base.text import printable
 from dialoom.cli.answer import Answer, Answerer, FromDocuments, FromModel
 from dialoom.cli.ask import show, source_line
 from dialoom.cli.exits import ExitCode, complain
@@ -117,14 +118,14 @@ class _Chat:
 
     def _print_history(self) -> None:
         for message in self._history:
-            print(f"{'you' if message.role == 'user' else 'dialoom'}: {message.text}")
+            print(f"{'you' if message.role == 'user' else 'dialoom'}: {printable(message.text)}")
         if not self._history:
             print("nothing was said yet")
 
     def _print_sources(self) -> None:
         cited = self._last.cited_sources() if self._last else []
         for source in cited:
-            print(f"{source_line(source)}\n{source.text}\n")
+            print(f"{source_line(source)}\n{printable(source.text)}\n")
         if not cited:
             print("the last answer cites nothing")
 

@@ -11,7 +11,7 @@ from dialoom.base.text import one_line
 from dialoom.llm import ModelSettings, WireProfile
 
 CONFIG_FILE = Path("dialoom.toml")
-MAX_CONFIG_BYTES = 1_000_000
+MAX_CONFIG_BYTES = 65_536
 
 
 class ModelTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -48,19 +48,20 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return None
         try:
             return msgspec.json.decode(path.read_bytes(), type=WireProfile)
-        except OSError as error:
-            reason = error.strerror or str(error)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            told = one_line(str(error))
+            raise UsageError(f"{path} is not a profile: {told}; run dialoom doctor again") from error
+        except (OSError, ValueError) as error:  # a name with a NUL byte is a ValueError
+            reason = getattr(error, "strerror", None) or str(error)
             raise UsageError(
                 f"cannot read the profile {path}: {reason}; run dialoom doctor --profile"
-            ) from error
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise UsageError(
-                f"{path} is not a profile: {one_line(str(error))}; run dialoom doctor again"
             ) from error
 
 
 def load_config(path: Path = CONFIG_FILE) -> Config:
     """Read `path`; a file that is not there says nothing. Raises `UsageError` naming what is wrong in it."""
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{path} is no file; put the settings into a file, or remove it")
     try:
         with path.open("rb") as file:
             text = file.read(MAX_CONFIG_BYTES + 1)
@@ -71,8 +72,8 @@ def load_config(path: Path = CONFIG_FILE) -> Config:
     if len(text) > MAX_CONFIG_BYTES:
         raise UsageError(f"{path} is larger than {MAX_CONFIG_BYTES} bytes; it should hold a few settings")
     try:
-        return msgspec.convert(tomllib.loads(text.decode("utf-8")), Config, dec_hook=_path)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+        return msgspec.convert(tomllib.loads(text.decode("utf-8-sig")), Config, dec_hook=_path)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError, RecursionError) as error:
         raise UsageError(
             f"{path} is not a valid config: {one_line(str(error))}; mend or remove it"
         ) from error

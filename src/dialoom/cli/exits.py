@@ -1,10 +1,12 @@
 """How a command ends: one line on stderr for people, one exit code for scripts."""
 
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable
 from enum import IntEnum
+from threading import current_thread, main_thread
 
 from cyclopts import CycloptsError
 
@@ -61,7 +63,7 @@ def complain(message: str) -> None:
     print(f"dialoom: {one_line(message, MESSAGE_LIMIT)}", file=sys.stderr, flush=True)
 
 
-def run_command(command: Callable[[], ExitCode | None]) -> ExitCode:
+def run_command(command: Callable[[], ExitCode | None]) -> ExitCode:  # noqa: PLR0911 - one way out for each end
     """Run `command`; any failure becomes one line on stderr and its exit code.
 
     A traceback is shown only when `DIALOOM_DEBUG` is set: it is for those who mend dialoom.
@@ -75,11 +77,15 @@ def run_command(command: Callable[[], ExitCode | None]) -> ExitCode:
         complain(f"{error} See dialoom --help.")
         return ExitCode.USAGE
     except KeyboardInterrupt:
+        _close_in_peace()
         complain("interrupted; what was finished before is kept")
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
         _stop_writing()
         return ExitCode.OK
+    except OSError as error:
+        complain(f"cannot read or write {error.filename or 'a standard stream'}: {error.strerror or error}")
+        return ExitCode.FAILED
     except Exception as error:  # noqa: BLE001 - seam: the last one before the person at the terminal
         if os.environ.get("DIALOOM_DEBUG"):
             traceback.print_exc()
@@ -89,6 +95,12 @@ def run_command(command: Callable[[], ExitCode | None]) -> ExitCode:
 
 def _words(kind: type[DialoomError]) -> set[str]:
     return {kind.code}.union(*map(_words, kind.__subclasses__()))
+
+
+def _close_in_peace() -> None:
+    """Let no second Ctrl-C interrupt what closes files and children on the way out."""
+    if current_thread() is main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _stop_writing() -> None:

@@ -113,7 +113,9 @@ class InMemoryVectorStore(SyncStore, LexicalIndex, PassageReader):
     def sources(self, root: str) -> Mapping[str, SourceRecord]:
         with self._lock:
             records = self._shelf.sources.items()
-            return {name: record for name, record in records if record.root == root}
+            return {
+                name: record for name, record in records if root in {record.root, name} or _below(name, root)
+            }
 
     def change_sources(self, changes: Sequence[SourceChange], *, forget: Sequence[str] = ()) -> None:
         with self._lock:
@@ -263,3 +265,7 @@ class _Shelf:
         siblings.remove(held)
         if not siblings:
             del self.by_document[held.chunk.doc_id]
+
+
+def _below(name: str, root: str) -> bool:
+    return name.startswith(f"{root}/")

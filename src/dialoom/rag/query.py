@@ -16,6 +16,7 @@ from dialoom.llm import (
     Message,
     Provider,
     ProviderError,
+    RefusalDelta,
     SourcePart,
     TextDelta,
     Usage,
@@ -253,6 +254,9 @@ class AnswerNode:
                     said.append(event.text)
                     if shown := parser.feed(event.text):
                         await ctx.aemit(AnswerDelta(shown))
+                elif isinstance(event, RefusalDelta):
+                    said.append(event.text)
+                    await ctx.aemit(AnswerDelta(event.text))
             if rest := parser.close():
                 await ctx.aemit(AnswerDelta(rest))
             return stream.response

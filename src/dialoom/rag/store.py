@@ -129,7 +129,7 @@ class SyncStore(VectorStore, Protocol):
     """A vector store that remembers the files it was filled from."""
 
     def sources(self, root: str) -> Mapping[str, SourceRecord]:
-        """The files remembered under one root, by path."""
+        """The files remembered under one root or below it, by path, whichever root they came with."""
         ...
 
     def change_sources(self, changes: Sequence[SourceChange], *, forget: Sequence[str] = ()) -> None:

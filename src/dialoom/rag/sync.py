@@ -124,7 +124,7 @@ class _Sync:
             with suppress(ValueError):  # the thread of a cancelled task is still in it, and will be the last
                 outcomes.close()
         if not cancel.cancelled:
-            gone = _vanished(known, files, skipped)
+            gone = await asyncio.to_thread(_vanished, root, known, files, skipped)
             if gone:
                 await asyncio.to_thread(lambda: self._store.change_sources([], forget=gone))
             for source in gone:
@@ -258,9 +258,16 @@ def _broken(record: SourceRecord, error: Exception) -> _Broken:
 
 
 def _vanished(
-    known: Mapping[str, SourceRecord], files: Sequence[FoundFile], skipped: Sequence[Skipped]
+    root: str, known: Mapping[str, SourceRecord], files: Sequence[FoundFile], skipped: Sequence[Skipped]
 ) -> list[str]:
-    """The files that are gone. Those below a folder that could not be read are not known to be gone."""
+    """The files that are gone. Those below a folder that could not be read are not known to be gone.
+
+    A file that came with another root may be one this walk leaves out; it is gone when the disk says so.
+    """
     unread = tuple(item.path.rstrip("/") + "/" for item in skipped if item.reason == "unreadable")
     gone = known.keys() - {file.id for file in files}
-    return sorted(name for name in gone if not f"{name}/".startswith(unread))
+    return sorted(
+        name
+        for name in gone
+        if not f"{name}/".startswith(unread) and (known[name].root == root or not os.path.lexists(name))
+    )

@@ -246,8 +246,9 @@ def documents_of(connection: sqlite3.Connection, source: str) -> list[str]:
 def read_sources(connection: sqlite3.Connection, root: str) -> Mapping[str, SourceRecord]:
     fields = SourceRecord.__struct_fields__
     rows = connection.execute(
-        f"SELECT {', '.join(fields)} FROM sources WHERE root = ?",  # noqa: S608 - names of our own struct
-        (root,),
+        f"SELECT {', '.join(fields)} FROM sources "  # noqa: S608 - names of our own struct
+        "WHERE root = ? OR source = ? OR (source > ? AND source < ?)",
+        (root, root, f"{root}/", f"{root}0"),  # 0 is what follows / in ASCII
     )
     records = (msgspec.convert(dict(zip(fields, row, strict=True)), SourceRecord) for row in rows)
     return {record.source: record for record in records}

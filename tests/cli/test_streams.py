@@ -1,0 +1,71 @@
+"""Standard streams that are closed, full or interrupted end a command in an orderly way."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dialoom.cli
+from tests.cli.terminal import Terminal
+
+SOON = 60
+
+
+def shell(line: str) -> subprocess.CompletedProcess[str]:
+    """Run a line of shell with `dialoom` on the path."""
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    return subprocess.run(
+        ["bash", "-c", line], env=environment, capture_output=True, text=True, timeout=SOON, check=False
+    )
+
+
+def test_a_closed_stderr_leaves_stdout_to_the_answer(terminal: Terminal, docs: Path) -> None:
+    done = shell(f"dialoom ask 'How long do refunds take?' --docs {docs} --offline --json 2>&-")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["mode"] == "offline"
+
+
+def test_a_closed_stdin_is_the_end_of_the_input(terminal: Terminal) -> None:
+    assert (shell("dialoom chat <&-").returncode, shell("dialoom rag --offline <&-").returncode) == (0, 0)
+
+
+def test_a_closed_stdout_is_nobodys_loss(terminal: Terminal, docs: Path) -> None:
+    done = shell(f"dialoom ask 'How long do refunds take?' --docs {docs} --offline >&-")
+    assert (done.returncode, "internal error" in done.stderr) == (0, False)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_is_one_line(terminal: Terminal, docs: Path) -> None:
+    done = shell(f"dialoom ask 'How long do refunds take?' --docs {docs} --offline >/dev/full")
+    assert done.returncode == 1
+    assert "dialoom: cannot read or write a standard stream: No space left on device" in done.stderr
+
+
+def test_ctrl_c_before_anything_is_loaded_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(dialoom.cli, "_open_closed_streams", interrupted)
+    assert dialoom.cli.main(["ask"]) == 130
+    assert capsys.readouterr().err == "dialoom: interrupted before anything was done\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
+def test_a_second_ctrl_c_does_not_break_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dialoom.cli.exits import ExitCode, run_command
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        assert run_command(interrupted) is ExitCode.INTERRUPTED
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
