@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import Callable
 from typing import Any
 
 from bench.rival_graph import CHUNKS, RUNS, STEPS, WIDTH, Round
@@ -40,8 +39,11 @@ def step_memory() -> Round:
 
 
 def plain_loop() -> Round:
-    route: Callable[[dict[str, int]], bool] = lambda state: state["n"] < STEPS  # noqa: E731 - as users write it
-    node: Callable[[dict[str, int]], dict[str, int]] = lambda state: {"n": state["n"] + 1}  # noqa: E731
+    def route(state: dict[str, int]) -> bool:
+        return state["n"] < STEPS
+
+    def node(state: dict[str, int]) -> dict[str, int]:
+        return {"n": state["n"] + 1}
 
     def run() -> int:
         state, on = {"n": 0}, True
@@ -64,7 +66,8 @@ def wide_async() -> Round:
 
 
 def plain_fan_out() -> Round:
-    node: Callable[[], dict[str, list[int]]] = lambda: {"out": [1]}  # noqa: E731 - as users write it
+    def node() -> dict[str, list[int]]:
+        return {"out": [1]}
 
     def run() -> int:
         out: list[int] = []

@@ -85,7 +85,7 @@ def interrupt_in_a_try() -> Seen:
 
 def timeout_of_a_plain_node() -> Seen:
     def slow(_: Log) -> dict[str, Any]:
-        time.sleep(0.5)
+        time.sleep(0.5)  # what the case is about: a plain node that blocks
         return {"n": 1}
 
     app = _built({"slow": slow}, [("START", "slow")])
@@ -120,7 +120,7 @@ def branches_of_unequal_length() -> Seen:
 
 def wide_fan_out_of_plain_nodes() -> Seen:
     def nap(_: Log) -> dict[str, Any]:
-        time.sleep(0.05)
+        time.sleep(0.05)  # what the case is about: many plain nodes that block
         return {"said": ["x"]}
 
     app = _built({f"n{at}": nap for at in range(64)}, [("START", f"n{at}") for at in range(64)])
