@@ -10,7 +10,7 @@ LOCKED := $(PIP) install --require-hashes
 demo: .venv/run.stamp ## the main job on real files: an English and a Chinese question, answered with citations
 	@$(BIN)/python scripts/demo.py
 
-test: .venv/dev.stamp .venv/real-model.stamp .venv/peers.stamp ## the whole suite
+test: .venv/dev.stamp .venv/real-model.stamp .venv/peers.stamp .venv-peers/peers.stamp .venv-peers-mcp1/peers.stamp ## the whole suite
 	@$(BIN)/python scripts/run_tests.py
 
 check: .venv/dev.stamp ## format, lint, types, layers, shape, fast tests: under two minutes
@@ -32,7 +32,7 @@ lock: .venv/dev.stamp ## renew the pins
 	@$(BIN)/python scripts/lock.py
 
 clean: ## remove what the commands made
-	@rm -rf .venv .venv-bench .dialoom .coverage .coverage.* .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
+	@rm -rf .venv .venv-bench .venv-peers .venv-peers-mcp1 .dialoom .coverage .coverage.* .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
 	@find src tests scripts bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 .venv/pyvenv.cfg:
@@ -63,6 +63,15 @@ clean: ## remove what the commands made
 		echo "installing the foreign server for the tests"; \
 		npm --prefix tests/peers ci --silent --no-audit --no-fund && touch $@; \
 	else echo "no npm"; fi || echo "NOTICE: the foreign server could not be installed; its tests will be skipped"
+
+# Foreign clients and servers written in Python: what they need must not reach ours, nor each other.
+.venv-peers/peers.stamp: requirements/peers.txt
+.venv-peers-mcp1/peers.stamp: requirements/peers-mcp1.txt
+.venv-peers/peers.stamp .venv-peers-mcp1/peers.stamp:
+	@echo "installing $(@D), foreign programs for the tests"
+	@$(PYTHON) -m venv $(@D)
+	@$(@D)/bin/python -m pip --disable-pip-version-check -q install --require-hashes -r $< && touch $@ || \
+		echo "NOTICE: $(@D) could not be installed; its tests will be skipped"
 
 # The rivals live in an environment of their own: what they need must not reach ours.
 .venv-bench/bench.stamp: requirements/bench.txt

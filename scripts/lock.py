@@ -10,6 +10,8 @@ LOCKS = {
     "dev.txt": ["pyproject.toml", "--extra", "all", "--group", "dev", "-c", "requirements/run.txt"],
     "real-model.txt": ["--group", "real-model", "--no-deps"],
     "bench.txt": ["requirements/bench.in"],
+    "peers.txt": ["requirements/peers.in"],
+    "peers-mcp1.txt": ["requirements/peers-mcp1.in", "--no-strip-extras"],
 }
 
 
