@@ -13,7 +13,7 @@ import pytest
 from dialoom.base.errors import ConflictError, StoreError, UsageError
 from dialoom.graph import START, Checkpoint, CheckpointStore, Op, RunOptions
 from dialoom.graph.codec import UnreadableError
-from dialoom.stores import sqlite_checkpoint_file
+from dialoom.stores import sqlite_opener
 from dialoom.stores.array_types import ARRAY_TYPES
 from dialoom.stores.sqlite_checkpoints import SqliteCheckpointStore
 from dialoom.testing.checkpoint_contract import NOW, PrunableStoreContract, checkpoint_after, say
@@ -182,7 +182,7 @@ def test_half_a_character_in_an_id_is_refused_and_nothing_is_saved(path: Path) -
 def test_a_file_that_another_holds_too_long_is_a_conflict(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_checkpoint_file, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(sqlite_opener, "BUSY_SECONDS", 0.05)
     with SqliteCheckpointStore(path) as store, closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(ConflictError, match=r"was locked by another process for .* seconds; try again"):

@@ -24,7 +24,8 @@ from dialoom.conversation import (
     screen,
 )
 from dialoom.conversation.cards import UnknownCard
-from dialoom.stores import SqliteConversationStore, conversation_file, conversation_words
+from dialoom.stores import SqliteConversationStore, conversation_words, sqlite_opener
+from dialoom.stores.conversation_file import CONVERSATIONS
 from dialoom.testing import ManualClock
 from dialoom.testing.conversation_contract import ConversationStoreContract
 from dialoom.testing.conversation_extras_contract import AttachmentStoreContract, DraftStoreContract
@@ -87,8 +88,8 @@ def raw_bytes(path: Path) -> bytes:
 async def test_the_file_is_durable_and_says_whose_it_is(path: Path) -> None:
     conversation_id = await filled(path, "hi")
     assert ask(path, "PRAGMA journal_mode") == [("wal",)]
-    assert ask(path, "PRAGMA application_id") == [(conversation_file.APPLICATION_ID,)]
-    assert ask(path, "PRAGMA user_version") == [(conversation_file.LAYOUT,)]
+    assert ask(path, "PRAGMA application_id") == [(CONVERSATIONS.application_id,)]
+    assert ask(path, "PRAGMA user_version") == [(CONVERSATIONS.layout,)]
     assert ask(path, "SELECT id, length, visible FROM conversation") == [(conversation_id, 1, 1)]
     assert ask(path, "SELECT key, keep, body FROM record") == [
         (None, None, '{"kind":"Text","role":"user","content":"hi"}')
@@ -328,11 +329,11 @@ def a_torn_file(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (a_text, "holds no whole conversations file; restore it, or choose another path"),
+        (a_text, "holds no whole file of conversations; restore it, or choose another path"),
         (another_database, "is a file of another program; choose another path for conversations"),
         (an_empty_database_of_another_program, "is a file of another program; "),
         (a_newer_layout, "was written by a newer dialoom (layout 99); upgrade to use it"),
-        (a_torn_file, "holds no whole conversations file; "),
+        (a_torn_file, "holds no whole file of conversations; "),
     ],
 )
 @pytest.mark.parametrize("read_only", [False, True])
@@ -403,14 +404,14 @@ async def test_a_damaged_attachment_is_said(path: Path) -> None:
 
 
 async def test_a_file_others_keep_locked_is_a_conflict(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conversation_file, "BUSY_SECONDS", 0.02)
+    monkeypatch.setattr(sqlite_opener, "BUSY_SECONDS", 0.02)
     conversation_id = await filled(path)
     with (
         SqliteConversationStore(path) as store,
         closing(sqlite3.connect(path, isolation_level=None)) as other,
     ):
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(ConflictError, match=r"is being written by another process; try again$"):
+        with pytest.raises(ConflictError, match=r"was locked by another process for .* seconds; try again$"):
             await store.append(conversation_id, [said("x")])
         assert (await store.load(conversation_id)).records == ()
         other.execute("ROLLBACK")
@@ -420,7 +421,7 @@ async def test_a_file_others_keep_locked_is_a_conflict(path: Path, monkeypatch: 
 def test_a_new_file_that_others_hold_is_waited_for_and_then_a_conflict(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conversation_file, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(sqlite_opener, "BUSY_SECONDS", 0.05)
     asyncio.run(filled(path))
     change(path, "PRAGMA journal_mode = DELETE")
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
@@ -433,7 +434,7 @@ def test_a_new_file_that_others_hold_is_waited_for_and_then_a_conflict(
 async def test_a_place_that_cannot_be_written_is_said(path: Path) -> None:
     error = sqlite3.OperationalError("attempt to write a readonly database")
     error.sqlite_errorcode = sqlite3.SQLITE_READONLY
-    assert str(conversation_file.store_error(error, "c.sqlite")) == (
+    assert str(CONVERSATIONS.error(error, "c.sqlite")) == (
         "c.sqlite cannot be written; check its permissions"
     )
 

@@ -323,7 +323,7 @@ def test_a_writer_that_waits_too_long_for_another_is_told(opened, tmp_path: Path
 def test_a_new_index_beside_a_stubborn_reader_is_told_in_time(
     opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dialoom.stores.sqlite_file._BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("dialoom.stores.sqlite_opener.BUSY_SECONDS", 0.05)
     opened().close()
     change(tmp_path, "PRAGMA journal_mode = DELETE")
     reader = sqlite3.connect(tmp_path / "index.sqlite", isolation_level=None)

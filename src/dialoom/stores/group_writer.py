@@ -11,7 +11,7 @@ from threading import Condition, Thread
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from dialoom.base.errors import DialoomError, StoreError
-from dialoom.stores.conversation_file import store_error
+from dialoom.stores.conversation_file import CONVERSATIONS
 
 _T = TypeVar("_T")
 _log = logging.getLogger("dialoom.stores")
@@ -110,7 +110,7 @@ class GroupWriter:
         try:
             self._connection.execute("BEGIN IMMEDIATE")
         except sqlite3.Error as error:
-            return store_error(error, self._path)
+            return CONVERSATIONS.error(error, self._path)
         return None
 
     def _commit(self, group: Sequence["_Pending"]) -> Exception | None:
@@ -121,7 +121,7 @@ class GroupWriter:
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
             _roll_back(self._connection)
-            return store_error(error, self._path)
+            return CONVERSATIONS.error(error, self._path)
         except Exception as error:  # noqa: BLE001 - seam: who asked gets the error, the thread goes on
             _roll_back(self._connection)
             return error

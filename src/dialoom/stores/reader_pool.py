@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from dialoom.base.errors import StoreError
-from dialoom.stores.conversation_file import open_reader, translated
+from dialoom.stores.conversation_file import CONVERSATIONS
 
 _T = TypeVar("_T")
 _THREADS = 4
@@ -39,9 +39,9 @@ class ReaderPool:
         try:
             connection = self._idle.pop()
         except IndexError:
-            connection = open_reader(self._path)
+            connection = CONVERSATIONS.open_reader(self._path)
         try:
-            with translated(self._path):
+            with CONVERSATIONS.translated(self._path):
                 return _ask_at_one_moment(connection, ask)
         finally:
             self._idle.append(connection)

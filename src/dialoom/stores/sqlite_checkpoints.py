@@ -27,13 +27,7 @@ from dialoom.stores.checkpoint_chain import (
 )
 from dialoom.stores.group_commit import GroupCommit
 from dialoom.stores.sealing import Sealer
-from dialoom.stores.sqlite_checkpoint_file import (
-    Synchronous,
-    connect,
-    open_checkpoint_file,
-    store_error,
-    translated,
-)
+from dialoom.stores.sqlite_checkpoint_file import CHECKPOINTS
 from dialoom.stores.sqlite_checkpoint_rows import (
     LAST,
     Row,
@@ -51,6 +45,7 @@ from dialoom.stores.sqlite_checkpoint_rows import (
     rebase,
     thread_ids,
 )
+from dialoom.stores.sqlite_opener import Synchronous
 
 T = TypeVar("T")
 _FAILURES: Final = (sqlite3.Error, StoreError, UnicodeEncodeError)
@@ -91,9 +86,8 @@ class SqliteCheckpointStore:
         self._codec = BlobCodec(types, sealer)
         self._clock = clock
         self._pid = os.getpid()
-        self._writer = open_checkpoint_file(self._path, synchronous)
-        with translated(self._path):
-            self._reader = connect(self._path, "ro")
+        self._writer = CHECKPOINTS.open(self._path, synchronous=synchronous)
+        self._reader = CHECKPOINTS.open_reader(self._path)
         self._writing = Lock()
         self._reading = Lock()
         self._closed = False
@@ -288,7 +282,7 @@ class SqliteCheckpointStore:
 
     def _translated(self) -> AbstractContextManager[None]:
         self._check_open()
-        return translated(self._path)
+        return CHECKPOINTS.translated(self._path)
 
     def _check_open(self) -> None:
         if self._closed:
@@ -304,7 +298,7 @@ class SqliteCheckpointStore:
 def _told(error: Exception, path: Path) -> Exception:
     if isinstance(error, UnicodeEncodeError):
         return UsageError("a thread or checkpoint id holds half a surrogate pair; choose another")
-    return store_error(error, path) if isinstance(error, sqlite3.Error) else error
+    return CHECKPOINTS.error(error, path) if isinstance(error, sqlite3.Error) else error
 
 
 def _roll_back(connection: sqlite3.Connection) -> None:

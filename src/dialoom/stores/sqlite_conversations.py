@@ -29,7 +29,7 @@ from dialoom.stores.conversation_extras import (
     write_attachment,
     write_draft,
 )
-from dialoom.stores.conversation_file import open_conversation_file
+from dialoom.stores.conversation_file import CONVERSATIONS
 from dialoom.stores.conversation_listing import list_headers
 from dialoom.stores.conversation_rows import (
     about_text,
@@ -66,7 +66,7 @@ class SqliteConversationStore:
     ) -> None:
         self._path = Path(path)
         self._clock = clock
-        connection = open_conversation_file(self._path, read_only=read_only)
+        connection = CONVERSATIONS.open(self._path, read_only=read_only)
         if read_only:
             connection.close()
         self._writer = None if read_only else GroupWriter(connection, self._path, tidy=tidy_words)

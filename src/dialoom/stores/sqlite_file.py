@@ -2,7 +2,6 @@
 
 import os
 import sqlite3
-import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,13 +10,17 @@ from dialoom.base.errors import ConflictError, StoreError, UsageError
 from dialoom.base.text import one_line
 from dialoom.rag.errors import CorruptIndexError, ReadOnlyError
 from dialoom.stores.sqlite_lexical import CREATE, CURRENT, rebuild_words, words_are_current
+from dialoom.stores.sqlite_opener import (
+    SqliteKind,
+    connect,
+    create_when_empty,
+    is_busy,
+    result_code,
+    switch_to_wal,
+)
 from dialoom.stores.sqlite_rows import all_chunks
 
-APPLICATION_ID = 0x446C6D4B  # "DlmK": knowledge of dialoom
-LAYOUT = 2
 _OLDEST = 1
-_BUSY_SECONDS = 10.0
-_PAUSE = 0.02
 _AGAIN = "dialoom ingest DIR"
 _SCHEMA = (
     "CREATE TABLE manifest (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
@@ -42,6 +45,12 @@ _SCHEMA = (
     CREATE,
     CURRENT,
 )
+KNOWLEDGE = SqliteKind(
+    holds="knowledge",
+    application_id=0x446C6D4B,  # "DlmK": knowledge of dialoom
+    layout=2,
+    schema=_SCHEMA,
+)
 
 
 def open_index_file(path: str | os.PathLike[str], *, read_only: bool) -> sqlite3.Connection:
@@ -57,13 +66,9 @@ def open_index_file(path: str | os.PathLike[str], *, read_only: bool) -> sqlite3
         if read_only:
             if not target.is_file():
                 raise StoreError(f"there is no index at {target}; make one with: dialoom ingest DIR")
-            name = f"{target.absolute().as_uri()}?mode=ro"
         else:
             target.parent.mkdir(parents=True, exist_ok=True)
-            name = f"{target.absolute().as_uri()}?mode=rwc"
-        connection = sqlite3.connect(
-            name, uri=True, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
-        )
+        connection = connect(target, "ro" if read_only else "rwc")
         try:
             _prepare(connection, target, read_only=read_only)
         except BaseException:
@@ -81,28 +86,17 @@ def _prepare(connection: sqlite3.Connection, target: Path, *, read_only: bool) -
             raise StoreError(f"{target} was written by an older dialoom; bring it up to date: {_AGAIN}")
         return
     if empty:
-        _create(connection)
+        create_when_empty(connection, KNOWLEDGE)
         _check_ours(connection, target)
-    _switch_to_wal(connection)
+    switch_to_wal(connection)
     if not _is_current(connection):
         _upgrade(connection)
     connection.execute("PRAGMA synchronous = FULL")
 
 
-def _create(connection: sqlite3.Connection) -> None:
-    connection.execute("BEGIN IMMEDIATE")
-    # another process may have been first while this one waited
-    if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
-        for statement in _SCHEMA:
-            connection.execute(statement)
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.execute(f"PRAGMA user_version = {LAYOUT}")
-    connection.execute("COMMIT")
-
-
 def _is_current(connection: sqlite3.Connection) -> bool:
     layout = connection.execute("PRAGMA user_version").fetchone()[0]
-    return bool(layout == LAYOUT) and words_are_current(connection)
+    return bool(layout == KNOWLEDGE.layout) and words_are_current(connection)
 
 
 def _upgrade(connection: sqlite3.Connection) -> None:
@@ -111,7 +105,7 @@ def _upgrade(connection: sqlite3.Connection) -> None:
     try:
         if not _is_current(connection):  # another process may have been first
             rebuild_words(connection, all_chunks(connection))
-            connection.execute(f"PRAGMA user_version = {LAYOUT}")
+            connection.execute(f"PRAGMA user_version = {KNOWLEDGE.layout}")
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
@@ -119,27 +113,13 @@ def _upgrade(connection: sqlite3.Connection) -> None:
         raise
 
 
-def _switch_to_wal(connection: sqlite3.Connection) -> None:
-    """Change the journal, which asks for the file alone and may not wait for it."""
-    deadline = time.monotonic() + _BUSY_SECONDS
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            if not _is_busy(error) or time.monotonic() > deadline:
-                raise
-            time.sleep(_PAUSE)
-        else:
-            return
-
-
 def _check_ours(connection: sqlite3.Connection, target: Path) -> None:
-    if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+    if connection.execute("PRAGMA application_id").fetchone()[0] != KNOWLEDGE.application_id:
         raise CorruptIndexError(f"{target} is a database of another program; choose another path")
     layout = connection.execute("PRAGMA user_version").fetchone()[0]
     if layout < _OLDEST:
         raise CorruptIndexError(f"{target} has no layout we know; remove it and ingest again")
-    if layout > LAYOUT:
+    if layout > KNOWLEDGE.layout:
         raise StoreError(f"{target} was written by a newer dialoom (layout {layout}); upgrade to use it")
 
 
@@ -158,20 +138,11 @@ def translated(target: Path) -> Generator[None]:
 
 
 def _store_error(error: sqlite3.Error, target: Path) -> StoreError:
-    code = _code(error)
-    if _is_busy(error):
+    code = result_code(error)
+    if is_busy(error):
         return ConflictError(f"the index {target} is being written by another process; try again")
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         return CorruptIndexError(f"{target} is not a whole index; restore it, or remove it and ingest again")
     if code == sqlite3.SQLITE_READONLY:
         return ReadOnlyError(f"the index {target} cannot be written; check its permissions")
     return StoreError(f"the index {target} cannot be used ({one_line(str(error), 80)}); check the disk")
-
-
-def _is_busy(error: sqlite3.Error) -> bool:
-    return _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-
-
-def _code(error: sqlite3.Error) -> int:
-    """The primary result code; 0 for what Python's module raises by itself."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF
