@@ -1,0 +1,1 @@
+"""Tool servers over MCP: reached, watched, their tools made ours; and dialoom as such a server."""
