@@ -87,6 +87,14 @@ class ConversationStore(Protocol):
 class ConversationIndex(Protocol):
     """What lists and screens read: never more than they show."""
 
+    async def header(self, conversation_id: str) -> Header:
+        """Return a conversation's header."""
+        ...
+
+    async def branches(self, conversation_id: str) -> tuple[Header, ...]:
+        """Return the headers of those that branched from this one, also when it is gone; oldest first."""
+        ...
+
     async def page(self, *, query: str = "", cursor: str | None = None, limit: int = 50) -> Page:
         """Return up to `limit` headers (1 to 200), newest change first.
 
@@ -146,6 +154,15 @@ class MemoryConversationStore:
         with self._lock:
             self._find(conversation_id)
             del self._kept[conversation_id]
+
+    async def header(self, conversation_id: str) -> Header:
+        with self._lock:
+            return self._find(conversation_id).header
+
+    async def branches(self, conversation_id: str) -> tuple[Header, ...]:
+        check_id(conversation_id)
+        with self._lock:
+            return branches_among((kept.header for kept in self._kept.values()), conversation_id)
 
     async def page(self, *, query: str = "", cursor: str | None = None, limit: int = 50) -> Page:
         check_limit(limit)
@@ -225,6 +242,12 @@ def window_of(log: Log, before: int | None, limit: int) -> Window:
     end = len(log.visible) if before is None else max(0, min(before, len(log.visible)))
     start = max(0, end - limit)
     return Window(start, len(log.visible), tuple(record.entry for record in log.visible[start:end]))
+
+
+def branches_among(headers: Iterable[Header], conversation_id: str) -> tuple[Header, ...]:
+    """Return those of `headers` that branched from `conversation_id`, oldest first."""
+    found = (header for header in headers if header.branch_from == conversation_id)
+    return tuple(sorted(found, key=lambda header: (header.created, header.id)))
 
 
 def check_limit(limit: int) -> None:

@@ -4,6 +4,8 @@ from typing import Final
 
 from dialoom.stores.sqlite_opener import SqliteKind
 
+ORIGIN: Final = "CASE WHEN json_valid(about) THEN json_extract(about, '$.branch_from') END"
+"""What a conversation branched from, as SQL."""
 _SCHEMA: Final = (
     # numbers are never used again, so no row can come to belong to another conversation
     """CREATE TABLE conversation (
@@ -11,6 +13,8 @@ _SCHEMA: Final = (
         created REAL NOT NULL, updated REAL NOT NULL, about TEXT NOT NULL,
         length INTEGER NOT NULL, visible INTEGER NOT NULL, indexed INTEGER NOT NULL)""",
     "CREATE INDEX conversation_by_change ON conversation (updated DESC, id)",
+    # files made before it was here are read without it, only slower
+    f"CREATE INDEX conversation_by_origin ON conversation ({ORIGIN})",
     # number: conversation number << 32 | place in the log, from 1; shown: the same with the index in the
     # visible list, NULL when truncated; body: an entry as JSON, or NULL where `keep` says what was kept
     """CREATE TABLE record (

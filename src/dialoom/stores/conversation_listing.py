@@ -5,8 +5,14 @@ import sqlite3
 
 from dialoom.conversation.header import Header
 from dialoom.conversation.search import SearchQuery
+from dialoom.stores.conversation_file import ORIGIN
 from dialoom.stores.conversation_rows import read_headers
 from dialoom.stores.conversation_words import match_expression, match_unindexed
+
+
+def list_branches(connection: sqlite3.Connection, conversation_id: str) -> list[Header]:
+    """Return the headers of those that branched from this one, oldest first."""
+    return read_headers(connection, f"WHERE {ORIGIN} = ? ORDER BY created, id", (conversation_id,))
 
 
 def list_headers(

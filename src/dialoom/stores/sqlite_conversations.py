@@ -30,7 +30,7 @@ from dialoom.stores.conversation_extras import (
     write_draft,
 )
 from dialoom.stores.conversation_file import CONVERSATIONS
-from dialoom.stores.conversation_listing import list_headers
+from dialoom.stores.conversation_listing import list_branches, list_headers
 from dialoom.stores.conversation_rows import (
     about_text,
     delete_rows,
@@ -126,6 +126,14 @@ class SqliteConversationStore:
             delete_rows(connection, find_place(connection, conversation_id).number)
 
         await self._write(lambda: work)
+
+    async def header(self, conversation_id: str) -> Header:
+        check_id(conversation_id)
+        return await self._read(lambda connection: read_header(connection, conversation_id))
+
+    async def branches(self, conversation_id: str) -> tuple[Header, ...]:
+        check_id(conversation_id)
+        return await self._read(lambda connection: tuple(list_branches(connection, conversation_id)))
 
     async def page(self, *, query: str = "", cursor: str | None = None, limit: int = 50) -> Page:
         check_limit(limit)

@@ -20,6 +20,7 @@ from dialoom.conversation.store import (
     ConversationNotFoundError,
     Page,
     Window,
+    branches_among,
     check_limit,
     decode_cursor,
     matches,
@@ -137,6 +138,14 @@ class YamlConversationStore:
     async def delete(self, conversation_id: str) -> None:
         path = self._path(conversation_id)
         await self._change(lambda: remove_file(path))
+
+    async def header(self, conversation_id: str) -> Header:
+        path = self._path(conversation_id)
+        return await self._ask(lambda: self._read(path).header)
+
+    async def branches(self, conversation_id: str) -> tuple[Header, ...]:
+        check_id(conversation_id)
+        return await self._ask(lambda: branches_among(self._list(None), conversation_id))
 
     async def page(self, *, query: str = "", cursor: str | None = None, limit: int = 50) -> Page:
         """Return up to `limit` headers, as `ConversationIndex.page` says.

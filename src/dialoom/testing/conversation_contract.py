@@ -173,6 +173,22 @@ class ConversationStoreContract:
         assert changed.updated >= conversation.header.updated
         assert (await (await self.reopen(store)).load(conversation.id)).header == changed
 
+    async def test_a_header_is_read_alone(self, store: ListedConversationStore) -> None:
+        conversation = Conversation(Header(id="one", title="Wells", created=5, updated=6, settings={"k": 1}))
+        await store.create(conversation)
+        assert await store.header("one") == conversation.header
+        await _refuses(ConversationNotFoundError, store.header("two"))
+
+    async def test_branches_are_found_from_what_they_replace(self, store: ListedConversationStore) -> None:
+        await store.create(Conversation(Header(id="root", created=1, updated=1)))
+        for id_, at, origin in (("b", 3, "root"), ("a", 2, "root"), ("c", 4, "a"), ("d", 2, "root")):
+            await store.create(Conversation(Header(id=id_, created=at, updated=at, branch_from=origin)))
+        assert [header.id for header in await store.branches("root")] == ["a", "d", "b"]
+        assert [header.id for header in await store.branches("a")] == ["c"]
+        assert await store.branches("nowhere") == ()
+        await store.delete("root")
+        assert len(await store.branches("root")) == 3
+
     async def test_a_listing_goes_through_all_once_newest_first(self, store: ListedConversationStore) -> None:
         ids = [(await _created(store, f"n{at}", updated=1e9 + at // 2)).id for at in range(7)]
         seen: list[Header] = []
