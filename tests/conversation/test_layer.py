@@ -17,9 +17,10 @@ def test_it_stands_on_msgspec_pydantic_and_yaml() -> None:
     assert shape.foreign_imports(SOURCE, "dialoom.conversation", allowed) == []
 
 
-def test_it_knows_base_and_messages_and_no_way_to_wait_or_to_reach_out() -> None:
+def test_it_knows_base_and_messages_with_their_limits_and_no_way_to_wait_or_to_reach_out() -> None:
     own = {module for text in SOURCE.values() for module in imported(text)}
-    assert {each for each in own if each.startswith("dialoom.llm")} == {"dialoom.llm.messages"}
+    models = {each for each in own if each.startswith("dialoom.llm")}
+    assert models == {"dialoom.llm.messages", "dialoom.llm.trim"}
     assert {each.split(".")[1] for each in own if each.startswith("dialoom.")} == {
         *("base", "conversation", "llm")
     }

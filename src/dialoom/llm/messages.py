@@ -10,6 +10,7 @@ from dialoom.llm.usage import Usage
 
 Role = Literal["system", "user", "assistant", "tool"]
 CallProblem = Literal["truncated", "invalid_json", "not_object"]
+Mark = Literal["skill", "summary"]
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -94,7 +95,8 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One thing said to or by a model.
 
     `id` and `created` (seconds since the epoch) are set by whoever stores the message, `origin` and
-    `usage` by the provider that received it. Equal messages compare equal.
+    `usage` by the provider that received it. One with a `mark` stays however short a history is cut: the
+    words of an activated skill, or the summary of what was cut. Equal messages compare equal.
     """
 
     role: Role
@@ -104,6 +106,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     created: float | None = None
     origin: Origin | None = None
     usage: Usage | None = None
+    mark: Mark | None = None
 
     @property
     def text(self) -> str:

@@ -1,12 +1,10 @@
 """The view for models: what was said as messages, cards as one short note, within limits."""
 
 import logging
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
-from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line
 from dialoom.conversation.cards.builtin import DEFAULT_CARDS
 from dialoom.conversation.cards.card import MAX_NOTE, Card
@@ -15,6 +13,7 @@ from dialoom.conversation.cards.unknown import UnknownCard
 from dialoom.conversation.entries import CardEntry, Entry, TextEntry
 from dialoom.llm.messages import Message, assistant, tool_result, user
 from dialoom.llm.messages import system as system_message
+from dialoom.llm.trim import Bounds, TurnWindow, refuse_below_one
 
 _log = logging.getLogger("dialoom.conversation")
 
@@ -32,9 +31,12 @@ class PromptLimits(msgspec.Struct, frozen=True, kw_only=True):
     max_chars: int | None = None
 
     def __post_init__(self) -> None:
-        for name in self.__struct_fields__:
-            if (bound := getattr(self, name)) is not None and bound < 1:
-                raise UsageError(f"{name} is {bound}; give 1 or more, or None for no limit")
+        refuse_below_one(self)
+
+    @property
+    def bounds(self) -> Bounds:
+        """These limits as the rule that trims takes them."""
+        return Bounds(turns=self.max_turns, messages=self.max_messages, characters=self.max_chars)
 
 
 def prompt(
@@ -52,24 +54,20 @@ def prompt(
     is left out; a call that has no result is the wire's to answer.
     """
     guides = _guides(entries) if system is None else (system_message(system),)
-    turns = _turns(entries, registry)
-    if limits is not None:
-        turns = _newest_within(turns, limits, guides)
-    return (*guides, *(message for turn in turns for message in turn))
+    messages = (*guides, *_messages(entries, registry))
+    return messages if limits is None else TurnWindow(limits.bounds).fit(messages)
 
 
-class _Turns:
-    """Messages by turn and, inside, in blocks: a message with tool calls and the results behind it."""
+class _Blocks:
+    """Messages, those with tool calls together with the results behind them."""
 
     def __init__(self) -> None:
-        self.turns: list[list[list[Message]]] = []
+        self.blocks: list[list[Message]] = []
         self._waiting: dict[str, list[Message]] = {}
 
     def add(self, message: Message) -> None:
         block = [message]
-        if message.role == "user" or not self.turns:
-            self.turns.append([])
-        self.turns[-1].append(block)
+        self.blocks.append(block)
         for call in message.tool_calls:
             self._waiting[call.id] = block
 
@@ -80,9 +78,9 @@ class _Turns:
             block.append(message)
 
 
-def _turns(entries: Sequence[Entry], registry: CardRegistry) -> list[list[Message]]:
+def _messages(entries: Sequence[Entry], registry: CardRegistry) -> tuple[Message, ...]:
     cards = _newest_cards(entries, registry)
-    grouped = _Turns()
+    grouped = _Blocks()
     for index, entry in enumerate(entries):
         match entry:
             case CardEntry() if index in cards:
@@ -96,7 +94,7 @@ def _turns(entries: Sequence[Entry], registry: CardRegistry) -> list[list[Messag
                 grouped.add(assistant(entry.content, calls=entry.tool_calls))
             case _:
                 pass  # system texts stand in front, older states of a card and empty answers say nothing
-    return [[message for block in turn for message in block] for turn in grouped.turns]
+    return tuple(message for block in grouped.blocks for message in block)
 
 
 def _guides(entries: Sequence[Entry]) -> tuple[Message, ...]:
@@ -127,30 +125,3 @@ def _note(card: Card | UnknownCard) -> str:
         _log.exception("card note failed", extra={"card_type": card.type})
         note = f"[shown {card.type}]"
     return one_line(note, MAX_NOTE)
-
-
-def _newest_within(
-    turns: Sequence[list[Message]], limits: PromptLimits, guides: Sequence[Message]
-) -> list[list[Message]]:
-    """Return the newest turns that fit together with `guides`, and always the newest one."""
-    turns_left = sys.maxsize if limits.max_turns is None else limits.max_turns
-    messages_left = sys.maxsize if limits.max_messages is None else limits.max_messages - len(guides)
-    chars_left = sys.maxsize if limits.max_chars is None else limits.max_chars - _chars(guides)
-    kept: list[list[Message]] = []
-    for turn in reversed(turns):
-        turns_left -= 1
-        messages_left -= len(turn)
-        chars_left -= _chars(turn)
-        if kept and min(turns_left, messages_left, chars_left) < 0:
-            break
-        kept.append(turn)
-    return kept[::-1]
-
-
-def _chars(messages: Iterable[Message]) -> int:
-    return sum(
-        len(message.text)
-        + sum(len(call.raw or msgspec.json.encode(call.arguments)) for call in message.tool_calls)
-        + sum(len(result.content) for result in message.tool_results)
-        for message in messages
-    )
