@@ -1,5 +1,6 @@
 """Tools: functions and classes a model may call, checked, bounded, and answered for in every case."""
 
+from dialoom.tools.context import Journal as Journal
 from dialoom.tools.context import Progress as Progress
 from dialoom.tools.context import ToolContext as ToolContext
 from dialoom.tools.context import ToolRun as ToolRun

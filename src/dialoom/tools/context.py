@@ -2,16 +2,19 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from threading import Lock, get_ident
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
 from dialoom.base.cancel import CancelScope
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
+from dialoom.base.errors import UsageError
 from dialoom.base.ids import new_id
+
+T = TypeVar("T")
 
 _log = logging.getLogger("dialoom.tools")
 
@@ -27,6 +30,14 @@ class Progress(msgspec.Struct, frozen=True):
     value: object
 
 
+class Journal(Protocol):
+    """What remembers for one call over restarts, and can ask people; an agent lends it to its tools."""
+
+    def once(self, key: str, effect: Callable[[], T]) -> T: ...
+    async def aonce(self, key: str, effect: Callable[[], Awaitable[T]]) -> T: ...
+    def ask(self, payload: object, *, key: str, schema: object | None) -> Any: ...
+
+
 class ToolRun(msgspec.Struct, frozen=True, kw_only=True):
     """The run that calls tools, and what it lends them."""
 
@@ -38,6 +49,8 @@ class ToolRun(msgspec.Struct, frozen=True, kw_only=True):
     on_progress: Callable[[Progress], None] | None = None
     """Called on the event loop's thread, also for tools that run on another; must not block."""
     clock: Clock = SYSTEM_CLOCK
+    journal: Journal | None = None
+    """Of the one call this run is for; None where nothing outlives the call."""
 
 
 class ToolContext:
@@ -84,6 +97,35 @@ class ToolContext:
             self._unseen += 1
         with suppress(RuntimeError):  # the loop is closed: nobody listens any more
             self._loop.call_soon_threadsafe(self._show_queued, value)
+
+    def once(self, key: str, effect: Callable[[], T]) -> T:
+        """Return what `effect()` returned the first time, also when a restart runs this call again.
+
+        Where the agent has a store, the value is durable before this returns: only a crash between the effect
+        and that moment can repeat it. Keys count within the call. A coroutine uses `aonce`.
+        """
+        journal = self._run.journal
+        return effect() if journal is None else journal.once(key, effect)
+
+    async def aonce(self, key: str, effect: Callable[[], Awaitable[T]]) -> T:
+        """`once`, for an async effect."""
+        journal = self._run.journal
+        return await effect() if journal is None else await journal.aonce(key, effect)
+
+    def ask(self, payload: object, *, key: str = "1", schema: object | None = None) -> Any:
+        """Pause the agent until a person answered `payload`, and return the answer.
+
+        The first time this raises `Interrupted`, which is no Exception: let it pass. Once answered, the tool
+        runs again from its first line and here the answer is returned. Several questions of one call have
+        keys of their own. An answer that does not fit `schema`, a type or a function that raises or converts,
+        is asked for again. Raises `UsageError` where the tool is run by nobody who could ask.
+        """
+        self.raise_if_stopped()
+        if self._run.journal is None:
+            raise UsageError(
+                f"tool {self.tool_name!r} asks, but nobody can be asked here; run it by an agent"
+            )
+        return self._run.journal.ask(payload, key=key, schema=schema)
 
     def close(self) -> None:
         """Stop following the run; whoever made the context calls this when the call is over."""

@@ -58,7 +58,7 @@ def _to_json(value: object) -> _Json | str:
         try:
             text = msgspec.json.encode(plain)
         except UnicodeEncodeError:
-            plain = _without_surrogates(plain)
+            plain = without_surrogates(plain)
             text = msgspec.json.encode(plain)
     except RecursionError:
         return "a value that contains itself or is nested too deeply"
@@ -81,12 +81,13 @@ def _cleaned(result: ToolResult, tool: str) -> ToolResult:
     return msgspec.structs.replace(result, content=replace_surrogates(result.content), structured=json.value)
 
 
-def _without_surrogates(value: object) -> object:
+def without_surrogates(value: object) -> object:
+    """Return plain JSON values with halves of characters replaced, in texts and keys at any depth."""
     if isinstance(value, str):
         return replace_surrogates(value)
     if isinstance(value, list | tuple):
-        return [_without_surrogates(item) for item in cast("list[object]", value)]
+        return [without_surrogates(item) for item in cast("list[object]", value)]
     if isinstance(value, dict):
         fields = cast("dict[str, object]", value)
-        return {replace_surrogates(key): _without_surrogates(item) for key, item in fields.items()}
+        return {replace_surrogates(key): without_surrogates(item) for key, item in fields.items()}
     return value

@@ -1,0 +1,66 @@
+"""A turn of an agent while it goes on."""
+
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import Self, cast
+
+from dialoom.agent.events import AgentEvent
+from dialoom.agent.result import AgentResult
+from dialoom.base.errors import UsageError
+from dialoom.graph.events import Chunk
+from dialoom.graph.result import RunResult
+from dialoom.graph.stream import RunStream
+
+
+class AgentStream:
+    """The events of one turn, in order: pieces of the answers, and what the agent does between them.
+
+    Asking for the first one begins the run; one that is read slowly makes it wait. Leave it early with
+    `async with`, or `aclose`, and the run is stopped. In the end `result` is what `run` would have returned.
+    """
+
+    def __init__(
+        self, begin: Callable[[], Awaitable[RunStream]], end: Callable[[RunResult], Awaitable[AgentResult]]
+    ) -> None:
+        self._begin = begin
+        self._end = end
+        self._events: RunStream | None = None
+        self._result: AgentResult | None = None
+
+    @property
+    def result(self) -> AgentResult:
+        """How the turn ended. Raises `UsageError` before that."""
+        if self._result is None:
+            raise UsageError(
+                "the agent is not through; read its stream to the end before asking for its result"
+            )
+        return self._result
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> AgentEvent:
+        if self._result is not None:
+            raise StopAsyncIteration
+        if self._events is None:
+            self._events = await self._begin()
+        async for event in self._events:
+            if isinstance(event, Chunk) and not event.ns:
+                return cast("AgentEvent", event.value)
+        self._result = await self._end(self._events.result)
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        """Stop the run, if it is not over, and wait for its orderly end."""
+        if self._events is None or self._result is not None:
+            return
+        await self._events.aclose()
+        self._result = await self._end(self._events.result)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
