@@ -53,8 +53,12 @@ class TurnWindow:
         for message in history[len(self._seen) :]:
             self._add(message)
         start = self._first_kept()
-        kept = self._kept[: bisect_left(self._kept, start)]
-        return history if start == len(kept) else (*(history[at] for at in kept), *history[start:])
+        kept = self.kept_before(start)
+        return history if start == len(kept) else (*kept, *history[start:])
+
+    def kept_before(self, start: int) -> list[Message]:
+        """Return what stays of the history last given when all before `start` is left out."""
+        return [self._seen[at] for at in self._kept[: bisect_left(self._kept, start)]]
 
     def _start_anew(self) -> None:
         self._seen: list[Message] = []
