@@ -1,0 +1,67 @@
+/** A card in its frame. A type nobody knows here shows its fields; one that cannot be read shows its text. */
+
+import { lazy, memo, Suspense } from "react";
+import type { ComponentType } from "react";
+import { t } from "../i18n/i18n";
+import type { ShownCard } from "../wire";
+import { ApprovalCard } from "./ApprovalCard";
+import { ErrorCard } from "./ErrorCard";
+import { FormCard } from "./FormCard";
+import { GenericCard } from "./GenericCard";
+import { PlotCard } from "./PlotCard";
+import { SourcesCard } from "./SourcesCard";
+import type { CardProps } from "./useCard";
+import { WorkflowCard } from "./WorkflowCard";
+
+const VIEWS: Record<string, ComponentType<CardProps>> = {
+  Approval: ApprovalCard,
+  ColumnMatch: lazy(() => import("./ColumnMatchCard")),
+  Error: ErrorCard,
+  Form: FormCard,
+  GriddingParamCard: lazy(() => import("./GriddingCard")),
+  KnowledgeBase: lazy(() => import("./KnowledgeCard")),
+  ParameterSet: lazy(() => import("./ParameterCard")),
+  Plot: PlotCard,
+  Sources: SourcesCard,
+  Table: lazy(() => import("./TableCard")),
+  WorkflowStatus: WorkflowCard,
+  XyzLoadCard: lazy(() => import("./XyzCard")),
+};
+
+export const CardView = memo(function CardView({ conversation, shown }: { conversation: string; shown: ShownCard }) {
+  const View = VIEWS[shown.type] ?? GenericCard;
+  const title = String(shown.card?.title || t(`card_${shown.type}` as "card_Form"));
+  return (
+    <section className="card" data-type={shown.type} data-index={shown.index} aria-label={title}>
+      <header>
+        <h3>{title.startsWith("card_") ? shown.type : title}</h3>
+        {shown.card?.status && <span className={`badge ${String(shown.card.status)}`}>{statusWords(String(shown.card.status))}</span>}
+      </header>
+      {shown.card === null ? (
+        <Unreadable shown={shown} />
+      ) : (
+        <Suspense fallback={<p aria-busy="true">…</p>}>
+          {/* a card of another state is another form: nothing typed leaks from one to the next */}
+          <View key={`${String(shown.card.id)}:${shown.rev}`} conversation={conversation} shown={shown} card={shown.card} />
+        </Suspense>
+      )}
+    </section>
+  );
+});
+
+function statusWords(status: string): string {
+  const words = t(`status_${status}` as "status_submitted");
+  return words.startsWith("status_") ? status : words;
+}
+
+function Unreadable({ shown }: { shown: ShownCard }) {
+  return (
+    <>
+      <p className="problem">{t("cardUnreadable")} {shown.problem}</p>
+      <details>
+        <summary>{t("asStored")}</summary>
+        <pre tabIndex={0}>{shown.payload}</pre>
+      </details>
+    </>
+  );
+}

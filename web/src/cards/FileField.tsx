@@ -1,0 +1,33 @@
+/** A file: uploaded when chosen; the answer is its id. */
+
+import { useState } from "react";
+import { api } from "../api";
+import { t } from "../i18n/i18n";
+import { attempt } from "../state/page";
+
+interface Props {
+  common: Record<string, unknown>;
+  value: string;
+  accept?: string;
+  onChange: (id: string) => void;
+}
+
+export function FileField({ common, value, accept, onChange }: Props) {
+  const [name, setName] = useState("");
+  const [busy, setBusy] = useState(false);
+  const choose = async (file: File | undefined) => {
+    if (file === undefined) return;
+    setBusy(true);
+    const stored = await attempt(() => api.upload(file));
+    setBusy(false);
+    if (stored === null) return;
+    setName(stored.name);
+    onChange(stored.id);
+  };
+  return (
+    <div className="file" onDragOver={(event) => event.preventDefault()} onDrop={(event) => { event.preventDefault(); void choose(event.dataTransfer.files[0]); }}>
+      <input {...common} type="file" accept={accept} disabled={busy} onChange={(event) => void choose(event.target.files?.[0])} />
+      {value !== "" && <span className="help">{name || t("fileChosen")}</span>}
+    </div>
+  );
+}

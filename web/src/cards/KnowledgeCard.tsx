@@ -1,0 +1,92 @@
+/** A knowledge base inside a conversation: what it holds, what is being read, and a question to try. */
+
+import { useState } from "react";
+import { api } from "../api";
+import { number, t } from "../i18n/i18n";
+import type { Source } from "../wire";
+import { FileField } from "./FileField";
+import { listOf, recordOf, useActions } from "./useCard";
+import type { CardProps } from "./useCard";
+import { attempt } from "../state/page";
+
+interface Document {
+  id: string;
+  label?: string;
+  status?: string;
+  chunks?: number;
+  error?: string | null;
+}
+
+export default function KnowledgeCard(props: CardProps) {
+  const { card, shown } = props;
+  const [url, setUrl] = useState("");
+  const { busy, problem, act } = useActions(props);
+  const totals = recordOf(card.totals);
+  const progress = recordOf(card.progress);
+  const fixed = shown.locked || card.readOnly === true;
+  return (
+    <div className="fields">
+      <p className="help">{t("baseHolds", { docs: number(Number(totals.docs ?? 0)), chunks: number(Number(totals.chunks ?? 0)) })}{card.readOnly === true && ` · ${t("readOnly")}`}</p>
+      {Number(progress.total) > 0 && Number(progress.done) < Number(progress.total) && <progress max={Number(progress.total)} value={Number(progress.done)} aria-label={String(progress.phase)} />}
+      <ul className="documents">
+        {listOf<Document>(card.sources).map((source) => (
+          <li key={source.id} className={source.status ?? ""}>
+            <span>{source.label || source.id}</span>
+            <span className="badge">{t(`doc_${source.status ?? "queued"}` as "doc_done")}</span>
+            {source.error && <span className="problem">{source.error}</span>}
+            {!fixed && source.status === "failed" && <button type="button" disabled={busy} onClick={() => void act("retry_source", { sourceId: source.id })}>{t("tryAgain")}</button>}
+            {!fixed && <button type="button" disabled={busy} onClick={() => void act("remove_source", { sourceId: source.id })}>{t("removeFile")}</button>}
+          </li>
+        ))}
+      </ul>
+      {!fixed && (
+        <>
+          <FileField common={{ "aria-label": t("addFile") }} value="" onChange={(fileId) => void act("add_source", { fileId })} />
+          <form className="line" onSubmit={(event) => { event.preventDefault(); void act("add_source", { url }).then((done) => done && setUrl("")); }}>
+            <input type="url" value={url} placeholder="https://" aria-label={t("addUrl")} onChange={(event) => setUrl(event.target.value)} />
+            <button type="submit" disabled={busy || url === ""}>{t("add")}</button>
+          </form>
+        </>
+      )}
+      {problem !== null && <p className="problem" role="alert">{problem}</p>}
+      {typeof card.kbId === "string" && <TryQuestion base={card.kbId} />}
+      {!shown.locked && <div className="buttons"><button type="button" className="primary" disabled={busy} onClick={() => void act("attach", {})}>{t("answerFromHere")}</button></div>}
+    </div>
+  );
+}
+
+export interface Found {
+  answer: string;
+  sources: (Source & { score?: number })[];
+}
+
+export function TryQuestion({ base }: { base: string }) {
+  const [found, setFound] = useState<Found | null>(null);
+  const [busy, setBusy] = useState(false);
+  const ask = async (question: string) => {
+    setBusy(true);
+    setFound(await attempt(() => api.post<Found>(`/kb/${encodeURIComponent(base)}/query`, { question })));
+    setBusy(false);
+  };
+  return (
+    <>
+      <form className="line" onSubmit={(event) => { event.preventDefault(); void ask(String(new FormData(event.currentTarget).get("question"))); }}>
+        <input name="question" required aria-label={t("tryQuestion")} placeholder={t("tryQuestion")} />
+        <button type="submit" disabled={busy}>{t("ask")}</button>
+      </form>
+      {found !== null && (
+        <div aria-live="polite">
+          <p>{found.answer}</p>
+          <ol className="sources">
+            {found.sources.map((source) => (
+              <li key={source.index} value={source.index}>
+                <b>{source.title || source.id}</b> {source.score !== undefined && <span className="help">{number(source.score)}</span>}
+                <blockquote>{source.text}</blockquote>
+              </li>
+            ))}
+          </ol>
+        </div>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,158 @@
+/** A table: its preview, or all rows of its data set, a page at a time. Only rows in sight are in the document. */
+
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { useEffect, useMemo, useRef, useState } from "react";
+import type { Rows } from "../api";
+import { api, datasetCsvUrl } from "../api";
+import { copy } from "../clipboard";
+import { number, t } from "../i18n/i18n";
+import { attempt, note } from "../state/page";
+import { listOf } from "./useCard";
+import type { CardProps } from "./useCard";
+
+const ROW_PX = 30;
+const PAGE = 200;
+
+export default function TableCard({ card }: CardProps) {
+  const names = listOf<string>(card.columnNames);
+  const preview = listOf<unknown[]>(card.rows);
+  const dataset = typeof card.datasetId === "string" ? card.datasetId : null;
+  const [sort, setSort] = useState<{ column: string; desc: boolean } | null>(null);
+  const [filter, setFilter] = useState("");
+  const own = useMemo(() => (dataset === null ? arranged(preview, names, sort, filter) : []), [card, sort, filter]);
+  const remote = useRemote(dataset, sort, filter);
+  const total = dataset === null ? own.length : remote.total;
+  const row = (at: number) => (dataset === null ? own[at] : remote.row(at));
+  const counted = Number(card.totalRowCount ?? preview.length);
+  return (
+    <div className="table-card">
+      <div className="table-tools">
+        <input type="search" value={filter} placeholder={t("filter")} aria-label={t("filter")} onChange={(event) => setFilter(event.target.value)} />
+        <span className="help">{t("rowsOf", { shown: number(total), total: number(dataset === null ? counted : total) })}</span>
+        <span className="spacer" />
+        <button type="button" onClick={() => void copied(names, dataset === null ? own : remote.known())}>{t("copy")}</button>
+        {dataset === null ? (
+          <button type="button" onClick={() => download(names, own, String(card.title || "table"))}>CSV</button>
+        ) : (
+          <a className="button" href={datasetCsvUrl(dataset)} download>CSV</a>
+        )}
+      </div>
+      <Grid names={names.length > 0 ? names : remote.columns} total={total} row={row} onSeen={remote.want} sort={sort} onSort={(column) => setSort(next(sort, column))} />
+    </div>
+  );
+}
+
+interface GridProps {
+  names: string[];
+  total: number;
+  row: (at: number) => unknown[] | undefined;
+  onSeen: (at: number) => void;
+  sort: { column: string; desc: boolean } | null;
+  onSort: (column: string) => void;
+}
+
+export function Grid({ names, total, row, onSeen, sort, onSort }: GridProps) {
+  const place = useRef<HTMLDivElement>(null);
+  const rows = useVirtualizer({ count: total, getScrollElement: () => place.current, estimateSize: () => ROW_PX, overscan: 8 });
+  const seen = rows.getVirtualItems();
+  const [first, last] = [seen[0]?.index ?? 0, seen.at(-1)?.index ?? 0];
+  useEffect(() => {
+    onSeen(first);
+    onSeen(last);
+  }, [first, last, total, onSeen]);
+  const columns = { gridTemplateColumns: `repeat(${names.length}, minmax(7rem, 1fr))` };
+  return (
+    <div className="grid" ref={place} role="table" aria-rowcount={total + 1} aria-colcount={names.length} tabIndex={0}>
+      <div role="rowgroup" className="grid-head">
+        <div role="row" className="grid-row" style={columns} aria-rowindex={1}>
+          {names.map((name) => (
+            <div key={name} role="columnheader" aria-sort={sort?.column === name ? (sort.desc ? "descending" : "ascending") : "none"}>
+              <button type="button" onClick={() => onSort(name)}>{name}{sort?.column === name ? (sort.desc ? " ↓" : " ↑") : ""}</button>
+            </div>
+          ))}
+        </div>
+      </div>
+      <div role="rowgroup" style={{ height: rows.getTotalSize() }} className="grid-body">
+        {seen.map((item) => (
+          <div key={item.key} role="row" className="grid-row" aria-rowindex={item.index + 2} style={{ ...columns, transform: `translateY(${item.start}px)` }}>
+            {names.map((name, at) => <div key={name} role="cell" title={cell(row(item.index)?.[at])}>{cell(row(item.index)?.[at])}</div>)}
+          </div>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+function cell(value: unknown): string {
+  if (value === undefined) return "…";
+  return value === null ? "" : String(value);
+}
+
+function next(sort: { column: string; desc: boolean } | null, column: string): { column: string; desc: boolean } | null {
+  if (sort?.column !== column) return { column, desc: false };
+  return sort.desc ? null : { column, desc: true };
+}
+
+/** Pages of a data set, asked for as they come in sight. */
+function useRemote(dataset: string | null, sort: { column: string; desc: boolean } | null, filter: string) {
+  const [pages, setPages] = useState<ReadonlyMap<number, Rows>>(new Map());
+  const asked = useRef(new Set<number>());
+  const question = `${dataset} ${sort?.column} ${sort?.desc} ${filter}`;
+  const current = useRef(question);
+  useEffect(() => {
+    current.current = question;
+    asked.current = new Set();
+    setPages(new Map());
+    const timer = setTimeout(() => void load(0), filter === "" ? 0 : 250);
+    return () => clearTimeout(timer);
+  }, [question]);
+  const load = async (page: number) => {
+    if (dataset === null || asked.current.has(page)) return;
+    asked.current.add(page);
+    const rows = await attempt(() => api.rows(dataset, { offset: page * PAGE, limit: PAGE, ...(sort === null ? {} : { sort: sort.column, desc: sort.desc }), ...(filter === "" ? {} : { filter }) }));
+    if (rows !== null && current.current === question) setPages((known) => new Map(known).set(page, rows));
+  };
+  const first = [...pages.values()][0];
+  return {
+    total: first?.total ?? 0,
+    columns: first?.columns.map((column) => column.name) ?? [],
+    row: (at: number) => pages.get(Math.floor(at / PAGE))?.rows[at % PAGE],
+    known: () => [...pages].sort(([one], [other]) => one - other).flatMap(([, page]) => page.rows),
+    want: (at: number) => void load(Math.floor(at / PAGE)),
+  };
+}
+
+function arranged(rows: unknown[][], names: string[], sort: { column: string; desc: boolean } | null, filter: string): unknown[][] {
+  const wanted = filter.toLowerCase();
+  const kept = wanted === "" ? rows : rows.filter((row) => row.some((value) => String(value ?? "").toLowerCase().includes(wanted)));
+  if (sort === null) return kept;
+  const at = names.indexOf(sort.column);
+  return kept.toSorted((one, other) => compare(one[at], other[at]) * (sort.desc ? -1 : 1));
+}
+
+function compare(one: unknown, other: unknown): number {
+  if (typeof one === "number" && typeof other === "number") return one - other;
+  return String(one ?? "").localeCompare(String(other ?? ""), undefined, { numeric: true });
+}
+
+async function copied(names: string[], rows: unknown[][]): Promise<void> {
+  const text = [names, ...rows].map((row) => row.map((value) => String(value ?? "").replace(/[\t\n]/g, " ")).join("\t")).join("\n");
+  note((await copy(text)) ? t("copied") : t("copyFailed"));
+}
+
+/** Write rows as CSV. A text a spreadsheet would run gets an apostrophe in front; numbers stay numbers. */
+export function csv(names: string[], rows: unknown[][]): string {
+  const field = (value: unknown) => {
+    const text = typeof value === "string" && /^[=+\-@\t\r]/.test(value) && Number.isNaN(Number(value)) ? `'${value}` : String(value ?? "");
+    return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  return [names, ...rows].map((row) => row.map(field).join(",")).join("\r\n") + "\r\n";
+}
+
+function download(names: string[], rows: unknown[][], title: string): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob(["\ufeff", csv(names, rows)], { type: "text/csv" }));
+  link.download = `${title.replace(/[^\p{L}\p{N} _-]/gu, "_").slice(0, 80)}.csv`;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}

@@ -1,0 +1,76 @@
+/** Words of the page in English and Chinese. A missing key is its own name, and a test fails. */
+
+import en from "./en.json";
+import zh from "./zh.json";
+
+export type Language = "en" | "zh";
+export type Key = keyof typeof en;
+
+const CATALOGS: Record<Language, Record<string, string>> = { en, zh };
+const STORED = "dialoom.language";
+
+let language: Language = initial();
+
+function initial(): Language {
+  const chosen = stored();
+  if (chosen === "en" || chosen === "zh") return chosen;
+  return navigator.language.toLowerCase().startsWith("zh") ? "zh" : "en";
+}
+
+function stored(): string | null {
+  try {
+    return localStorage.getItem(STORED);
+  } catch {
+    return null; // storage may be forbidden; the page works without
+  }
+}
+
+export function currentLanguage(): Language {
+  return language;
+}
+
+export function setLanguage(next: Language): void {
+  language = next;
+  document.documentElement.lang = next === "zh" ? "zh-CN" : "en";
+  try {
+    localStorage.setItem(STORED, next);
+  } catch {
+    // asked again next time
+  }
+}
+
+/** Return the words for `key` with `{name}` replaced. */
+export function t(key: Key, fields: Record<string, string | number> = {}): string {
+  const words = CATALOGS[language][key] ?? key;
+  return words.replace(/\{(\w+)\}/g, (all, name: string) => String(fields[name] ?? all));
+}
+
+/** The words for an error code, or `detail` when there are none. */
+export function trouble(code: string, detail: string): string {
+  const key = `error.${code}`;
+  return CATALOGS[language][key] ?? detail;
+}
+
+export function day(iso: string, now = new Date()): string {
+  const at = new Date(iso);
+  const days = Math.round((midnight(now) - midnight(at)) / 86_400_000);
+  if (days === 0) return t("today");
+  if (days === 1) return t("yesterday");
+  return at.toLocaleDateString(locale(), { dateStyle: "medium" });
+}
+
+function midnight(at: Date): number {
+  return new Date(at.getFullYear(), at.getMonth(), at.getDate()).getTime();
+}
+
+export function time(iso: string): string {
+  return new Date(iso).toLocaleTimeString(locale(), { timeStyle: "short" });
+}
+
+export function number(value: number): string {
+  return value.toLocaleString(locale(), { maximumFractionDigits: 6 });
+}
+
+export function locale(): string {
+  return language === "zh" ? "zh-CN" : "en";
+}

@@ -1,0 +1,112 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { Shown, WireEvent } from "../wire";
+import type { Conversation } from "./conversation";
+import { earlier, Hub } from "../hub";
+import { folded, opened, prepended } from "./conversation";
+
+const EMPTY: Conversation = opened("c", { start: 0, total: 0, cursor: "e.0", entries: [], run: null });
+
+const at = (seq: number, fields: Record<string, unknown>, conversation = "c"): WireEvent => ({
+  type: "CUSTOM",
+  ...fields,
+  metadata: { dialoom: { conversation, seq, runId: "r" } },
+});
+
+const said = (index: number, content: string, role = "user"): Shown => ({ index, kind: "Text", role: role as "user", content });
+const appended = (seq: number, entry: Shown) => at(seq, { name: "entry.appended", value: { entry } });
+
+const SCRIPT: WireEvent[] = [
+  appended(1, said(0, "hello")),
+  at(2, { type: "RUN_STARTED" }),
+  at(3, { type: "TEXT_MESSAGE_START" }),
+  at(4, { type: "TEXT_MESSAGE_CONTENT", delta: "good " }),
+  at(5, { type: "REASONING_MESSAGE_CONTENT", delta: "hm" }),
+  at(6, { type: "TOOL_CALL_START", toolCallId: "t", toolCallName: "clock" }),
+  at(7, { type: "TOOL_CALL_ARGS", toolCallId: "t", delta: "{}" }),
+  at(8, { type: "TOOL_CALL_RESULT", toolCallId: "t", content: "noon" }),
+  at(9, { type: "TEXT_MESSAGE_CONTENT", delta: "day" }),
+  appended(10, said(1, "good day", "assistant")),
+  at(11, { type: "RUN_FINISHED" }),
+];
+
+test("a run's text grows, becomes an entry, and is then shown once", () => {
+  const during = SCRIPT.slice(0, 9).reduce(folded, EMPTY);
+  expect(during.run).toMatchObject({ id: "r", text: "good day", reasoning: "hm", toolCalls: [{ id: "t", name: "clock", arguments: "{}", result: "noon" }] });
+  const after = SCRIPT.reduce(folded, EMPTY);
+  expect(after.run).toBeNull();
+  expect(after.entries.map((entry) => (entry as { content: string }).content)).toEqual(["hello", "good day"]);
+});
+
+test("replays and overlaps of events change nothing", () => {
+  const strip = (state: Conversation) => JSON.stringify(state).replace(/"(started|ended)At":"[^"]*"/g, "");
+  fc.assert(
+    fc.property(fc.array(fc.tuple(fc.nat(SCRIPT.length), fc.nat(SCRIPT.length)), { maxLength: 6 }), (overlaps) => {
+      const repeated: WireEvent[] = [];
+      let reached = 0;
+      for (const [one, other] of overlaps) {
+        const from = Math.min(one, other, reached); // a stream goes back, it never skips ahead
+        const to = Math.max(one, other);
+        repeated.push(...SCRIPT.slice(from, to));
+        reached = Math.max(reached, to);
+      }
+      repeated.push(...SCRIPT.slice(reached));
+      expect(strip(repeated.reduce(folded, EMPTY))).toEqual(strip(SCRIPT.reduce(folded, EMPTY)));
+    }),
+  );
+});
+
+test("events of another conversation move the place in the stream and nothing else", () => {
+  expect(folded(EMPTY, at(5, { type: "RUN_STARTED" }, "other"))).toEqual({ ...EMPTY, seq: 5 });
+});
+
+test("a failed run says why until the next begins", () => {
+  const failed = folded(EMPTY, at(1, { type: "RUN_ERROR", code: "timeout", message: "too slow" }));
+  expect(failed.failure).toEqual({ code: "timeout", message: "too slow" });
+  expect(folded(failed, at(2, { type: "RUN_STARTED" })).failure).toBeNull();
+});
+
+test("an interrupted run waits for a person", () => {
+  const waiting = [at(1, { type: "RUN_STARTED" }), at(2, { type: "RUN_FINISHED", outcome: { type: "interrupt" } })].reduce(folded, EMPTY);
+  expect(waiting.run?.status).toBe("waiting");
+});
+
+test("a card's new state takes its first place, and truncating to before it asks for a fresh copy", () => {
+  const card = (rev: number): Shown => ({ index: 0, kind: "Special", type: "Form", payload: "", card: { id: "f" }, locked: false, rev });
+  const shown = [appended(1, card(0)), at(2, { name: "entry.updated", value: { entry: card(3) } })].reduce(folded, EMPTY);
+  expect(shown.entries).toEqual([card(3)]);
+  expect(shown.total).toBe(4);
+  const cut = folded(shown, at(3, { name: "entries.truncated", value: { keep: 2 } }));
+  expect(cut.stale).toBe(true);
+});
+
+test("an older window goes in front without doubles", () => {
+  const state = opened("c", { start: 2, total: 4, cursor: "e.9", entries: [said(2, "c"), said(3, "d")], run: null });
+  const whole = prepended(state, { start: 0, total: 4, cursor: "e.9", entries: [said(0, "a"), said(1, "b"), said(2, "c")], run: null });
+  expect(whole.entries.map((entry) => entry.index)).toEqual([0, 1, 2, 3]);
+  expect(whole.start).toBe(0);
+});
+
+test("of two cursors the earlier is gone back to, and of two epochs the newer snapshot's", () => {
+  expect(earlier("a.5", "a.7")).toBe("a.5");
+  expect(earlier("a.10", "a.9")).toBe("a.9");
+  expect(earlier("b.1", "a.9")).toBe("b.1");
+});
+
+test("one stream serves all tabs and asks for what all of them show", () => {
+  const urls: string[] = [];
+  const sources: { close: () => void; readyState: number; onmessage?: (message: { data: string; lastEventId: string }) => void }[] = [];
+  const hub = new Hub((url) => {
+    urls.push(decodeURIComponent(url));
+    const source = { readyState: 1, close: () => undefined };
+    sources.push(source);
+    return source as unknown as EventSource;
+  });
+  const heard: string[][] = [[], []];
+  hub.watch((said) => "event" in said && heard[0]?.push(said.event.type), ["a"], "e.3");
+  hub.watch((said) => "event" in said && heard[1]?.push(said.event.type), ["b"], "e.5");
+  sources[1]?.onmessage?.({ data: '{"type":"RUN_STARTED"}', lastEventId: "e.6" });
+  sources[1]?.onmessage?.({ data: "not json", lastEventId: "e.7" });
+  expect(urls).toEqual(["/api/v1/events?conversations=a&after=e.3", "/api/v1/events?conversations=a,b&after=e.3"]);
+  expect(heard).toEqual([["RUN_STARTED"], ["RUN_STARTED"]]);
+});

@@ -1,0 +1,182 @@
+/** One open conversation: a snapshot and the events after it, folded. Pure; replays and overlaps change nothing. */
+
+import type { Header, Place, Run, RunCall, Shown, ShownCard, WireEvent, Window } from "../wire";
+
+export interface Conversation {
+  id: string;
+  /** Visible entries by index, without gaps from `start` to `total`; folded card states take no place of their own. */
+  entries: readonly Shown[];
+  start: number;
+  total: number;
+  run: Run | null;
+  /** Why the last run ended, until the next begins; null when it simply finished. */
+  failure: { code: string; message: string } | null;
+  /** Steps of the run that is under way or was last. */
+  steps: readonly Step[];
+  epoch: string;
+  seq: number;
+  stale: boolean;
+}
+
+export interface Step {
+  name: string;
+  state: "running" | "done";
+}
+
+const MAX_STEPS = 500;
+
+export function opened(id: string, window: Window): Conversation {
+  const [epoch, seq] = splitCursor(window.cursor);
+  return {
+    id,
+    entries: window.entries,
+    start: window.start,
+    total: window.total,
+    run: window.run,
+    failure: null,
+    steps: [],
+    epoch,
+    seq,
+    stale: false,
+  };
+}
+
+/** Put an older window in front. */
+export function prepended(state: Conversation, window: Window): Conversation {
+  const known = new Set(state.entries.map((entry) => entry.index));
+  const older = window.entries.filter((entry) => entry.index < state.start && !known.has(entry.index));
+  return { ...state, entries: [...older, ...state.entries], start: Math.min(window.start, state.start) };
+}
+
+export function splitCursor(cursor: string): [epoch: string, seq: number] {
+  const dot = cursor.lastIndexOf(".");
+  return [cursor.slice(0, dot), Number(cursor.slice(dot + 1)) || 0];
+}
+
+/** Fold one event. Events of other conversations and those already seen are ignored. */
+export function folded(state: Conversation, event: WireEvent): Conversation {
+  const place = event.metadata?.dialoom;
+  if (place === undefined || place.seq <= state.seq) return state;
+  if (place.conversation !== state.id) return { ...state, seq: place.seq };
+  return { ...changed(state, event, place), seq: place.seq };
+}
+
+function changed(state: Conversation, event: WireEvent, place: Place): Conversation {
+  switch (event.type) {
+    case "RUN_STARTED":
+      return { ...state, run: newRun(place.runId ?? String(event.runId)), failure: null, steps: [] };
+    case "RUN_FINISHED":
+      return { ...state, run: waiting(state.run, event.outcome), failure: null };
+    case "RUN_ERROR":
+      return { ...state, run: null, failure: { code: String(event.code ?? ""), message: String(event.message ?? "") } };
+    case "STEP_STARTED":
+      return { ...state, steps: begun(state.steps, String(event.stepName)) };
+    case "STEP_FINISHED":
+      return { ...state, steps: done(state.steps, String(event.stepName)) };
+    case "CUSTOM":
+      return custom(state, String(event.name), event.value);
+    default:
+      return state.run === null ? state : { ...state, run: streamed(state.run, event) };
+  }
+}
+
+function newRun(id: string): Run {
+  return { id, status: "running", startedAt: new Date().toISOString(), text: "", reasoning: "", toolCalls: [] };
+}
+
+function waiting(run: Run | null, outcome: unknown): Run | null {
+  const type = typeof outcome === "object" && outcome !== null ? (outcome as { type?: unknown }).type : outcome;
+  return run !== null && type === "interrupt" ? { ...run, status: "waiting", text: "", reasoning: "" } : null;
+}
+
+function streamed(run: Run, event: WireEvent): Run {
+  switch (event.type) {
+    case "TEXT_MESSAGE_START":
+      return { ...run, text: "", reasoning: "" };
+    case "TEXT_MESSAGE_CONTENT":
+      return { ...run, text: run.text + String(event.delta ?? "") };
+    case "REASONING_MESSAGE_CONTENT":
+      return { ...run, reasoning: run.reasoning + String(event.delta ?? "") };
+    case "TOOL_CALL_START":
+      return { ...run, toolCalls: startedCall(run.toolCalls, event) };
+    case "TOOL_CALL_ARGS":
+      return withCall(run, event, (call) => ({ ...call, arguments: call.arguments + String(event.delta ?? "") }));
+    case "TOOL_CALL_RESULT":
+      return withCall(run, event, (call) => ({
+        ...call,
+        result: String(event.content ?? ""),
+        isError: event.isError === true,
+        endedAt: new Date().toISOString(),
+      }));
+    default:
+      return run;
+  }
+}
+
+function startedCall(calls: RunCall[], event: WireEvent): RunCall[] {
+  const id = String(event.toolCallId);
+  const call = { id, name: String(event.toolCallName ?? ""), arguments: "", startedAt: new Date().toISOString() };
+  return calls.some((known) => known.id === id) ? calls : [...calls, call];
+}
+
+function withCall(run: Run, event: WireEvent, change: (call: RunCall) => RunCall): Run {
+  const id = String(event.toolCallId);
+  return { ...run, toolCalls: run.toolCalls.map((call) => (call.id === id ? change(call) : call)) };
+}
+
+function begun(steps: readonly Step[], name: string): readonly Step[] {
+  return [...steps.slice(-MAX_STEPS + 1), { name, state: "running" }];
+}
+
+function done(steps: readonly Step[], name: string): readonly Step[] {
+  const last = steps.findLastIndex((step) => step.name === name && step.state === "running");
+  return last < 0 ? steps : steps.with(last, { name, state: "done" });
+}
+
+function custom(state: Conversation, name: string, value: unknown): Conversation {
+  switch (name) {
+    case "entry.appended":
+      return appended(state, (value as { entry: Shown }).entry);
+    case "entry.updated":
+      return updated(state, (value as { entry: ShownCard }).entry);
+    case "entries.truncated":
+      return truncated(state, (value as { keep: number }).keep);
+    case "resync":
+      return { ...state, stale: true };
+    default:
+      return state;
+  }
+}
+
+function appended(state: Conversation, entry: Shown): Conversation {
+  if (state.entries.some((known) => known.index === entry.index)) return updated(state, entry);
+  const run = state.run === null ? null : settled(state.run, entry);
+  return { ...state, entries: [...state.entries, entry], total: Math.max(state.total, entry.index + 1), run };
+}
+
+/** What became an entry is no longer the run's to show. */
+function settled(run: Run, entry: Shown): Run {
+  if (entry.kind !== "Text") return run;
+  if (entry.role === "assistant") return { ...run, text: "", reasoning: "" };
+  if (entry.role === "tool") return { ...run, toolCalls: run.toolCalls.filter((call) => call.id !== entry.toolCallId) };
+  return run;
+}
+
+/** A card's newest state, in its first place. One that stands in a part not loaded changes nothing here. */
+function updated(state: Conversation, entry: Shown): Conversation {
+  const at = state.entries.findIndex((known) => known.index === entry.index);
+  const total = entry.kind === "Special" ? Math.max(state.total, entry.rev + 1) : state.total;
+  return at < 0 ? { ...state, total } : { ...state, total, entries: state.entries.with(at, entry) };
+}
+
+function truncated(state: Conversation, keep: number): Conversation {
+  const cut = state.entries.some((entry) => entry.kind === "Special" && entry.index < keep && entry.rev >= keep);
+  const entries = state.entries.filter((entry) => entry.index < keep);
+  return { ...state, entries, total: Math.min(state.total, keep), stale: state.stale || cut };
+}
+
+/** The list's rows with one changed header put in its place, newest first. */
+export function listed(rows: readonly Header[], header: Header): readonly Header[] {
+  const rest = rows.filter((row) => row.id !== header.id);
+  return [header, ...rest].sort((one, other) => other.updatedAt.localeCompare(one.updatedAt));
+}

@@ -1,0 +1,229 @@
+/** What the page shows, and all that changes it: requests of a person and events of the server. */
+
+import { api } from "../api";
+import type { Me } from "../api";
+import type { FromHub } from "../hub";
+import { newKey } from "../keys";
+import { trouble } from "../i18n/i18n";
+import type { Stream } from "../stream";
+import { connect } from "../stream";
+import type { Header, WireEvent } from "../wire";
+import { Refused } from "../wire";
+import type { Conversation } from "./conversation";
+import { folded, listed, opened, prepended } from "./conversation";
+import { forgetDraft } from "./drafts";
+import { Cell } from "./store";
+
+const FRAME_MS = 33; // at most thirty redraws a second, however fast the events come
+
+export interface Notice {
+  id: string;
+  text: string;
+  kind: "error" | "info";
+}
+
+export const me = new Cell<Me | null>(null);
+export const headers = new Cell<readonly Header[]>([]);
+export const more = new Cell<string | null>(null);
+export const searched = new Cell("");
+export const current = new Cell<Conversation | null>(null);
+export const loading = new Cell(false);
+export const online = new Cell(true);
+export const signedOut = new Cell(false);
+export const notices = new Cell<readonly Notice[]>([]);
+/** Counts every change of a knowledge base or server list, so that panels read again. */
+export const touched = new Cell(0);
+
+let stream: Stream | null = null;
+let pending: WireEvent[] = [];
+let frame: ReturnType<typeof setTimeout> | undefined;
+
+export async function begin(): Promise<void> {
+  stream = connect(hear);
+  const [known] = await Promise.allSettled([api.me(), search("")]);
+  if (known.status === "fulfilled") me.set(known.value);
+  else tell(known.reason);
+  addEventListener("popstate", () => void show(idInAddress(), false));
+  await show(idInAddress(), false);
+  if (current.get() === null) stream.watch([]);
+}
+
+function idInAddress(): string | null {
+  return /^\/c\/([A-Za-z0-9_-]{1,64})$/.exec(location.pathname)?.[1] ?? null;
+}
+
+function hear(said: FromHub): void {
+  if ("online" in said) return online.set(said.online);
+  pending.push(said.event);
+  frame ??= setTimeout(flush, FRAME_MS);
+}
+
+function flush(): void {
+  frame = undefined;
+  const events = pending;
+  pending = [];
+  for (const event of events) listEvent(event);
+  current.update((open) => (open === null ? null : events.reduce(folded, open)));
+  if (current.get()?.stale === true) void reload();
+}
+
+function listEvent(event: WireEvent): void {
+  const place = event.metadata?.dialoom;
+  if (event.type === "RUN_STARTED" && place) running(place.conversation, place.runId ?? null);
+  if ((event.type === "RUN_FINISHED" || event.type === "RUN_ERROR") && place) running(place.conversation, null);
+  if (event.type !== "CUSTOM") return;
+  if (event.name === "conversation.updated" && searched.get() === "") {
+    headers.update((rows) => listed(rows, event.value as Header));
+  }
+  if (event.name === "conversation.deleted") gone((event.value as { id: string }).id);
+  if (event.name === "ingest.progress" || event.name === "mcp.changed") touched.update((count) => count + 1);
+}
+
+function running(id: string, run: string | null): void {
+  headers.update((rows) => rows.map((row) => (row.id === id ? { ...row, running: run } : row)));
+}
+
+function gone(id: string): void {
+  headers.update((rows) => rows.filter((row) => row.id !== id));
+  if (current.get()?.id === id) void show(null);
+}
+
+/** Open a conversation, or the empty page; `push` makes it a step of the browser's history. */
+export async function show(id: string | null, push = true): Promise<void> {
+  if (push && id !== idInAddress()) history.pushState(null, "", id === null ? "/" : `/c/${id}`);
+  if (id === null) return current.set(null);
+  if (current.get()?.id !== id) current.set(null);
+  loading.set(true);
+  try {
+    const window = await api.entries(id);
+    if (idInAddress() !== id) return; // another one was chosen meanwhile
+    current.set(opened(id, window));
+    stream?.watch([id], window.cursor);
+  } catch (error) {
+    tell(error);
+  } finally {
+    loading.set(false);
+  }
+}
+
+async function reload(): Promise<void> {
+  const open = current.get();
+  if (open === null) return;
+  try {
+    const window = await api.entries(open.id);
+    current.update((now) => (now?.id === open.id ? opened(open.id, window) : now));
+    stream?.watch([open.id], window.cursor);
+  } catch (error) {
+    tell(error);
+  }
+}
+
+export async function older(): Promise<void> {
+  const open = current.get();
+  if (open === null || open.start === 0 || loading.get()) return;
+  loading.set(true);
+  try {
+    const window = await api.entries(open.id, open.start);
+    current.update((now) => (now?.id === open.id ? prepended(now, window) : now));
+  } catch (error) {
+    tell(error);
+  } finally {
+    loading.set(false);
+  }
+}
+
+export async function search(query: string): Promise<void> {
+  searched.set(query);
+  try {
+    const page = await api.conversations(query);
+    if (searched.get() !== query) return;
+    headers.set(page.items);
+    more.set(page.cursor);
+  } catch (error) {
+    tell(error);
+  }
+}
+
+export async function nextPage(): Promise<void> {
+  const cursor = more.get();
+  if (cursor === null) return;
+  more.set(null);
+  try {
+    const page = await api.conversations(searched.get(), cursor);
+    const known = new Set(headers.get().map((row) => row.id));
+    headers.update((rows) => [...rows, ...page.items.filter((row) => !known.has(row.id))]);
+    more.set(page.cursor);
+  } catch (error) {
+    tell(error);
+  }
+}
+
+/** Say `text`; a new conversation is made for it when none is open. Returns whether the server has it. */
+export async function send(text: string, attachments: string[]): Promise<boolean> {
+  try {
+    const id = current.get()?.id ?? (await api.create()).id;
+    if (current.get()?.id !== id) await show(id);
+    await api.send(id, text, attachments, newKey());
+    forgetDraft(`text:${id}`);
+    return true;
+  } catch (error) {
+    tell(error);
+    return false;
+  }
+}
+
+/** Do something that may be refused; what went wrong is shown. */
+export async function attempt<T>(work: () => Promise<T>): Promise<T | null> {
+  try {
+    return await work();
+  } catch (error) {
+    tell(error);
+    return null;
+  }
+}
+
+export async function regenerate(): Promise<void> {
+  const open = current.get();
+  if (open === null) return;
+  const started = await attempt(() => api.regenerate(open.id));
+  if (started?.conversationId) await show(started.conversationId);
+}
+
+export async function edit(index: number, text: string): Promise<boolean> {
+  const open = current.get();
+  if (open === null) return false;
+  const started = await attempt(() => api.edit(open.id, index, text));
+  if (started?.conversationId) await show(started.conversationId);
+  return started !== null;
+}
+
+export async function stop(): Promise<void> {
+  const run = current.get()?.run;
+  if (run) await attempt(() => api.cancel(run.id));
+}
+
+export async function remove(id: string): Promise<void> {
+  if ((await attempt(() => api.remove(id))) !== null) gone(id);
+}
+
+export async function rename(id: string, title: string): Promise<void> {
+  const header = await attempt(() => api.change(id, { title }));
+  if (header !== null) headers.update((rows) => listed(rows, header));
+}
+
+export function tell(error: unknown): void {
+  if (error instanceof Refused && error.status === 401) return signedOut.set(true);
+  if (error instanceof Refused) return note(trouble(error.code, error.detail), "error");
+  if (error instanceof DOMException && error.name === "TimeoutError") return note(trouble("timeout", error.message), "error");
+  note(trouble("network", String(error)), "error");
+}
+
+export function note(text: string, kind: Notice["kind"] = "info"): void {
+  const notice = { id: newKey(), text, kind };
+  notices.update((all) => [...all.slice(-4), notice]);
+  setTimeout(() => dismiss(notice.id), kind === "error" ? 12_000 : 4_000);
+}
+
+export function dismiss(id: string): void {
+  notices.update((all) => all.filter((notice) => notice.id !== id));
+}

@@ -1,0 +1,96 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { blocks } from "./blocks";
+import { html } from "./markdown";
+
+const line = fc.constantFrom("a", "", "- b", "  c", "```", "~~~~", "# d", "1. e", "$$", "> f", "    g", "| h |");
+const markdown = fc.array(line, { maxLength: 40 }).map((lines) => lines.join("\n"));
+
+test("blocks put together are the text again", () => {
+  fc.assert(
+    fc.property(markdown, (text) => {
+      expect(blocks(text).join("")).toBe(text);
+    }),
+  );
+});
+
+test("what was finished stays finished while a text grows", () => {
+  fc.assert(
+    fc.property(markdown, fc.nat(), (text, cut) => {
+      const before = blocks(text.slice(0, cut % (text.length + 1))).slice(0, -2);
+      expect(blocks(text).slice(0, before.length)).toEqual(before);
+    }),
+  );
+});
+
+test("a list, a fence and a formula with blank lines inside stay one block", () => {
+  expect(blocks("- a\n\n- b\n\n  c\n\nd\n")).toHaveLength(2);
+  expect(blocks("```\na\n\nb\n```\n\nc\n")).toHaveLength(2);
+  expect(blocks("$$\na\n\nb\n$$\n\nc\n")).toHaveLength(2);
+});
+
+test.each([
+  ["**中文，**后", "<strong>中文，</strong>后"],
+  ["**“引号”**后", "<strong>“引号”</strong>后"],
+  ["这是**重点（说明）**内容", "<strong>重点（说明）</strong>"],
+])("Chinese emphasis in %s is bold", (text, expected) => expect(html(text)).toContain(expected));
+
+test.each(["$7M to $40M", "costs $5", "$a$", "US$3 and $4", "\\$5 and \\$6"])("%s is money, not a formula", (text) => {
+  expect(html(text)).not.toContain("data-math");
+});
+
+test.each(["\\(a^2\\)", "\\[a^2\\]", "$$a^2$$", "$$\na^2\n$$", "so \\(a\\) and \\(b\\)"])("%s is a formula", (text) => {
+  expect(html(text)).toContain("data-math");
+});
+
+const HOSTILE = [
+  "<script>window.__xss=1</script>",
+  "<img src=x onerror=window.__xss=1>",
+  "[a](javascript:alert(1))",
+  "[a](JaVaScRiPt:alert(1))",
+  "[a](data:text/html,<script>1</script>)",
+  "![a](javascript:alert(1))",
+  "![a](https://evil.example/x.png?secret)",
+  "[a](//evil.example)",
+  "<svg/onload=alert(1)>",
+  "<a href='x' onclick='alert(1)'>b</a>",
+  "```html\n<script>alert(1)</script>\n```",
+  "`<img src=x onerror=alert(1)>`",
+  "<iframe src=https://evil.example></iframe>",
+  '[a](https://x.example "onmouseover=alert(1)")',
+  "![a\"onerror=alert(1)](x)",
+  "\\(<img src=x onerror=alert(1)>\\)",
+  "<style>*{background:url(https://evil.example)}</style>",
+  "[a]: javascript:alert(1)\n\n[a]",
+  "<details open ontoggle=alert(1)>",
+  "&#x3C;script&#x3E;alert(1)&#x3C;/script&#x3E;",
+];
+
+test.each(HOSTILE)("%s runs nothing and loads nothing", (text) => {
+  const place = document.createElement("div");
+  place.innerHTML = html(text);
+  expect(place.querySelectorAll("script, img, iframe, svg, style, object, embed, details, link")).toHaveLength(0);
+  for (const element of place.querySelectorAll("*")) {
+    for (const attribute of element.attributes) {
+      expect(attribute.name).not.toMatch(/^on/);
+      if (attribute.name === "href") expect(attribute.value).toMatch(/^(https?:|mailto:|#|\/)/);
+    }
+  }
+});
+
+test("a citation of a known source is a button; an unknown number and code stay text", () => {
+  const made = html("see [1] and [9], `[1]`", new Set([1]));
+  expect(made.match(/data-cite/g)).toHaveLength(1);
+  expect(made).toContain("[9]");
+  expect(made).toContain("<code>[1]</code>");
+});
+
+test("any text gives HTML that runs nothing", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary", maxLength: 200 }), (text) => {
+      const place = document.createElement("div");
+      place.innerHTML = html(text);
+      expect(place.querySelector("script, img, iframe, svg, style")).toBeNull();
+    }),
+  );
+});

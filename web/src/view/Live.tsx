@@ -1,0 +1,47 @@
+/** The answer that is on its way. */
+
+import { useEffect, useState } from "react";
+import { t } from "../i18n/i18n";
+import type { Step } from "../state/conversation";
+import type { Run, RunCall } from "../wire";
+import { Markdown } from "./Markdown";
+import { Reasoning } from "./Reasoning";
+import { ToolCallView } from "./ToolCallView";
+
+const ANNOUNCED_MS = 1000;
+
+export function Live({ run, steps }: { run: Run; steps: readonly Step[] }) {
+  if (run.status === "waiting") return <p className="waiting" role="status">{t("waitingForYou")}</p>;
+  const idle = run.text === "" && run.reasoning === "" && run.toolCalls.every((call) => call.result !== undefined);
+  const step = steps.findLast((one) => one.state === "running");
+  return (
+    <article className="entry assistant live" aria-busy="true" aria-label={t("assistant")}>
+      {run.reasoning !== "" && <Reasoning text={run.reasoning} growing={run.text === ""} />}
+      {run.text !== "" && <Markdown text={run.text} growing />}
+      {run.toolCalls.map((call) => (
+        <ToolCallView key={call.id} name={call.name} args={call.arguments} result={call.result} isError={call.isError === true} running={call.result === undefined} seconds={lasted(call)} />
+      ))}
+      {idle && (
+        <p className="working" role="status">
+          <span className="pulse" aria-hidden="true" /> {step === undefined ? t("working") : t("workingOn", { step: step.name })}
+        </p>
+      )}
+      <Announced text={run.text} />
+    </article>
+  );
+}
+
+function lasted(call: RunCall): number | null {
+  if (call.startedAt === undefined || call.endedAt === undefined) return null;
+  return (Date.parse(call.endedAt) - Date.parse(call.startedAt)) / 1000;
+}
+
+/** What a screen reader hears: whole sentences, not pieces of words. */
+function Announced({ text }: { text: string }) {
+  const [said, setSaid] = useState("");
+  useEffect(() => {
+    const timer = setTimeout(() => setSaid(text.slice(0, 1 + Math.max(...[".", "!", "?", "。", "！", "？", "\n"].map((end) => text.lastIndexOf(end))))), ANNOUNCED_MS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return <div className="off-screen" aria-live="polite" aria-atomic="false">{said}</div>;
+}

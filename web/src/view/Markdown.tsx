@@ -1,0 +1,82 @@
+/** Text as a reader sees it. Finished blocks are drawn once; while a text grows only its last block is drawn again. */
+
+import { memo, useEffect, useMemo, useRef } from "react";
+import type { MouseEvent } from "react";
+import { copy } from "../clipboard";
+import { t } from "../i18n/i18n";
+import { note } from "../state/page";
+import { blocks } from "../text/blocks";
+import { html } from "../text/markdown";
+
+interface Props {
+  text: string;
+  growing?: boolean;
+  sources?: ReadonlySet<number>;
+  onCite?: (index: number) => void;
+}
+
+const NONE: ReadonlySet<number> = new Set();
+
+export function Markdown({ text, growing = false, sources = NONE, onCite }: Props) {
+  const parts = useMemo(() => blocks(text), [text]);
+  const click = (event: MouseEvent<HTMLDivElement>) => clicked(event, onCite);
+  return (
+    <div className="text" onClick={click}>
+      {parts.map((part, at) => (
+        // a block keeps its place for good: text is only ever added behind it
+        <Block key={at} text={part} growing={growing && at === parts.length - 1} sources={sources} />
+      ))}
+    </div>
+  );
+}
+
+const Block = memo(function Block({ text, growing, sources }: { text: string; growing: boolean; sources: ReadonlySet<number> }) {
+  const place = useRef<HTMLDivElement>(null);
+  const made = useMemo(() => html(text, sources), [text, sources]);
+  useEffect(() => {
+    if (!growing && place.current !== null) void dress(place.current);
+  }, [growing, made]);
+  return <div className="block" ref={place} dangerouslySetInnerHTML={{ __html: made }} />;
+});
+
+/** Colours for code and formulas for math, fetched when there are any. */
+async function dress(place: HTMLElement): Promise<void> {
+  if (place.querySelector("[data-math]") !== null) (await import("../text/math")).drawMath(place);
+  if (place.querySelector("code[data-language]:not([data-language=''])") !== null) {
+    (await import("../text/highlight")).highlight(place);
+  }
+}
+
+function clicked(event: MouseEvent<HTMLDivElement>, onCite?: (index: number) => void): void {
+  const target = event.target instanceof Element ? event.target.closest("button") : null;
+  if (target === null) return;
+  if (target.dataset.cite !== undefined) onCite?.(Number(target.dataset.cite));
+  if (target.dataset.copy !== undefined) void copied(target);
+  if (target.dataset.picture !== undefined) picture(target, target.dataset.picture);
+}
+
+async function copied(button: HTMLElement): Promise<void> {
+  const code = button.closest(".code")?.querySelector("code")?.textContent ?? "";
+  if (!(await copy(code))) return note(t("copyFailed"), "error");
+  button.textContent = t("copied");
+  setTimeout(() => (button.textContent = t("copy")), 1500);
+}
+
+/** A picture of this server is shown; one of another is a link that a person may follow. */
+function picture(button: HTMLElement, source: string): void {
+  const url = new URL(source, location.origin);
+  if (url.origin === location.origin) {
+    const image = document.createElement("img");
+    image.src = url.href;
+    image.alt = button.textContent ?? "";
+    button.replaceWith(image);
+    return;
+  }
+  if (url.protocol !== "http:" && url.protocol !== "https:") return;
+  const link = document.createElement("a");
+  link.href = url.href;
+  link.target = "_blank";
+  link.rel = "noopener noreferrer nofollow";
+  link.textContent = `${t("pictureElsewhere")} ${url.href}`;
+  button.replaceWith(link);
+}

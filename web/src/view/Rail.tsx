@@ -1,0 +1,119 @@
+/** The list of conversations. */
+
+import { useEffect, useRef, useState } from "react";
+import { api, exportUrl } from "../api";
+import { day, t } from "../i18n/i18n";
+import { attempt, headers, more, nextPage, remove, rename, search, searched, show } from "../state/page";
+import { useCell } from "../state/store";
+import type { Header } from "../wire";
+import { IconButton } from "./icons";
+import { Menu } from "./Menu";
+
+const TYPING_MS = 200;
+
+export function Rail({ current, onChosen, onOpen }: { current: string | null; onChosen: () => void; onOpen: (page: string) => void }) {
+  const rows = useCell(headers);
+  const cursor = useCell(more);
+  return (
+    <nav className="rail" aria-label={t("conversations")}>
+      <div className="rail-top">
+        <span className="brand">dialoom</span>
+        <IconButton icon="add" label={t("newConversation")} onClick={() => { void show(null); onChosen(); }} />
+      </div>
+      <Search />
+      <div className="rail-list">
+        {grouped(rows).map(([name, group]) => (
+          <section key={name}>
+            <h2>{name}</h2>
+            <ul>
+              {group.map((row) => (
+                <Row key={row.id} row={row} chosen={row.id === current} onChosen={onChosen} />
+              ))}
+            </ul>
+          </section>
+        ))}
+        {rows.length === 0 && <p className="empty">{searched.get() === "" ? t("noConversations") : t("nothingFound")}</p>}
+        {cursor !== null && <button type="button" className="plain" onClick={() => void nextPage()}>{t("older")}</button>}
+      </div>
+      <div className="rail-bottom">
+        <IconButton icon="book" label={t("knowledge")} onClick={() => onOpen("kb")} />
+        <IconButton icon="plug" label={t("servers")} onClick={() => onOpen("mcp")} />
+        <IconButton icon="chip" label={t("providers")} onClick={() => onOpen("providers")} />
+        <IconButton icon="graph" label={t("graphs")} onClick={() => onOpen("graphs")} />
+        <span className="spacer" />
+        <IconButton icon="settings" label={t("settings")} onClick={() => onOpen("settings")} />
+      </div>
+    </nav>
+  );
+}
+
+function Search() {
+  const [text, setText] = useState("");
+  const first = useRef(true);
+  useEffect(() => {
+    if (first.current) {
+      first.current = false;
+      return;
+    }
+    const timer = setTimeout(() => void search(text.trim()), TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return <input id="search" type="search" className="search" value={text} placeholder={t("search")} aria-label={t("search")} onChange={(event) => setText(event.target.value)} />;
+}
+
+function Row({ row, chosen, onChosen }: { row: Header; chosen: boolean; onChosen: () => void }) {
+  const [editing, setEditing] = useState(false);
+  if (editing) {
+    return (
+      <li>
+        <form onSubmit={(event) => { event.preventDefault(); const title = new FormData(event.currentTarget).get("title"); void rename(row.id, String(title)); setEditing(false); }}>
+          <input name="title" defaultValue={row.title} aria-label={t("title")} autoFocus maxLength={200} onBlur={() => setEditing(false)} />
+        </form>
+      </li>
+    );
+  }
+  return (
+    <li className={chosen ? "row chosen" : "row"}>
+      <a href={`/c/${row.id}`} aria-current={chosen ? "page" : undefined} onClick={(event) => { if (event.metaKey || event.ctrlKey || event.shiftKey) return; event.preventDefault(); void show(row.id); onChosen(); }}>
+        {row.running && <span className="dot" role="img" aria-label={t("answering")} />}
+        {row.title || t("untitled")}
+      </a>
+      <Menu
+        label={t("moreOf", { title: row.title || t("untitled") })}
+        items={[
+          { words: t("rename"), act: () => setEditing(true) },
+          { words: t("exportMd"), act: () => download(row, "md") },
+          { words: t("exportJson"), act: () => download(row, "json") },
+          { words: t("exportYaml"), act: () => download(row, "yaml") },
+          { words: t("delete"), act: () => void removeAsked(row), danger: true },
+        ]}
+      />
+    </li>
+  );
+}
+
+async function removeAsked(row: Header): Promise<void> {
+  if (confirm(t("deleteAsk", { title: row.title || t("untitled") }))) await remove(row.id);
+}
+
+function download(row: Header, format: "md" | "json" | "yaml"): void {
+  const link = document.createElement("a");
+  link.href = exportUrl(row.id, format);
+  link.download = "";
+  link.click();
+}
+
+function grouped(rows: readonly Header[]): [string, Header[]][] {
+  const groups = new Map<string, Header[]>();
+  for (const row of rows) {
+    const name = day(row.updatedAt);
+    groups.set(name, [...(groups.get(name) ?? []), row]);
+  }
+  return [...groups];
+}
+
+/** Let a person choose a file that was exported before, and open what it holds. */
+export async function importFile(file: File): Promise<void> {
+  const header = await attempt(() => api.import(file));
+  if (header !== null) await show(header.id);
+}

@@ -1,0 +1,53 @@
+/** A tool call: its name, and behind it what went in and what came out. */
+
+import { t } from "../i18n/i18n";
+import { Icon } from "./icons";
+
+const MAX_SHOWN = 20_000;
+
+interface Props {
+  name: string;
+  args?: unknown;
+  result?: string | undefined;
+  isError?: boolean;
+  running?: boolean;
+  seconds?: number | null;
+}
+
+export function ToolCallView({ name, args, result, isError = false, running = false, seconds = null }: Props) {
+  const state = running ? "running" : isError ? "failed" : "done";
+  return (
+    <details className={`tool-call ${state}`}>
+      <summary>
+        <Icon name="tool" /> <b>{name || t("tool")}</b>
+        <span className="tool-state">
+          {t(`tool_${state}`)}
+          {seconds !== null && ` · ${seconds.toFixed(1)} s`}
+        </span>
+      </summary>
+      {args !== undefined && <Field label={t("arguments")} text={asText(args)} />}
+      {result !== undefined && <Field label={t("result")} text={asText(result)} />}
+    </details>
+  );
+}
+
+function Field({ label, text }: { label: string; text: string }) {
+  const shown = text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}\n…` : text;
+  return (
+    <div className="tool-field">
+      <span>{label}</span>
+      <pre tabIndex={0}>{shown}</pre>
+    </div>
+  );
+}
+
+/** JSON on several lines, and anything else as it is. */
+function asText(value: unknown): string {
+  if (typeof value !== "string") return JSON.stringify(value, null, 2);
+  try {
+    const parsed: unknown = JSON.parse(value);
+    return typeof parsed === "object" && parsed !== null ? JSON.stringify(parsed, null, 2) : value;
+  } catch {
+    return value;
+  }
+}

@@ -1,0 +1,101 @@
+/** What was said, newest at the bottom. It follows the bottom only for a reader who is there. */
+
+import { useEffect, useLayoutEffect, useRef, useState } from "react";
+import { t } from "../i18n/i18n";
+import { older, regenerate } from "../state/page";
+import type { Conversation } from "../state/conversation";
+import type { Shown, ShownText } from "../wire";
+import { EntryView } from "./EntryView";
+import { Icon } from "./icons";
+import { Live } from "./Live";
+
+const NEAR_PX = 80;
+
+export function Transcript({ open, onCite }: { open: Conversation; onCite: (entry: ShownText, index: number) => void }) {
+  const place = useRef<HTMLDivElement>(null);
+  const atBottom = useRef(true);
+  const height = useRef(0);
+  const [behind, setBehind] = useState(false);
+
+  useLayoutEffect(() => {
+    const box = place.current;
+    if (box === null) return;
+    if (atBottom.current) box.scrollTop = box.scrollHeight;
+    else setBehind(true);
+  }, [open.entries, open.run?.text, open.run?.reasoning, open.run?.toolCalls, open.run?.status]);
+
+  // what was put in front pushes everything down: go with it
+  useLayoutEffect(() => {
+    const box = place.current;
+    if (box !== null && !atBottom.current) box.scrollTop += box.scrollHeight - height.current;
+    height.current = box?.scrollHeight ?? 0;
+  }, [open.start]);
+
+  useEffect(() => {
+    atBottom.current = true;
+    setBehind(false);
+    const box = place.current;
+    if (box !== null) box.scrollTop = box.scrollHeight;
+  }, [open.id]);
+
+  const scrolled = () => {
+    const box = place.current;
+    if (box === null) return;
+    atBottom.current = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_PX;
+    height.current = box.scrollHeight;
+    if (atBottom.current) setBehind(false);
+    if (box.scrollTop < NEAR_PX) void older();
+  };
+  const toBottom = () => {
+    const box = place.current;
+    if (box !== null) box.scrollTop = box.scrollHeight;
+  };
+  return (
+    <div className="transcript" ref={place} onScroll={scrolled} tabIndex={0} role="log" aria-live="off" aria-label={t("transcript")}>
+      <div className="column">
+        {open.start > 0 && (
+          <button type="button" className="plain older" onClick={() => void older()}>
+            {t("older")}
+          </button>
+        )}
+        {joined(open.entries).map(({ entry, results }) => (
+          <EntryView key={entry.index} open={open.id} entry={entry} results={results} last={entry === open.entries.at(-1)} onCite={onCite} />
+        ))}
+        {open.run !== null && <Live run={open.run} steps={open.steps} />}
+        {open.failure !== null && <Failure code={open.failure.code} message={open.failure.message} />}
+      </div>
+      {behind && (
+        <button type="button" className="new-pill" onClick={toBottom}>
+          <Icon name="down" /> {t("newMessages")}
+        </button>
+      )}
+    </div>
+  );
+}
+
+function Failure({ code, message }: { code: string; message: string }) {
+  return (
+    <div className="failure" role="alert">
+      <p>{message || code}</p>
+      <button type="button" onClick={() => void regenerate()}>
+        {t("tryAgain")}
+      </button>
+    </div>
+  );
+}
+
+/** Each entry with the tool answers that belong to its calls; those are not shown a second time. */
+function joined(entries: readonly Shown[]): { entry: Shown; results: ShownText[] }[] {
+  const answers = new Map<string, ShownText>();
+  for (const entry of entries) if (entry.kind === "Text" && entry.role === "tool" && entry.toolCallId) answers.set(entry.toolCallId, entry);
+  const shown: { entry: Shown; results: ShownText[] }[] = [];
+  const taken = new Set<ShownText>();
+  for (const entry of entries) {
+    if (entry.kind === "Text" && taken.has(entry)) continue;
+    const calls = entry.kind === "Text" ? (entry.toolCalls ?? []) : [];
+    const results = calls.map((call) => answers.get(call.id)).filter((answer) => answer !== undefined);
+    results.forEach((result) => taken.add(result));
+    shown.push({ entry, results });
+  }
+  return shown;
+}

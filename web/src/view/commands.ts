@@ -1,0 +1,63 @@
+/** What a line that begins with a slash does: it puts a card into the conversation. */
+
+import { api } from "../api";
+import { t } from "../i18n/i18n";
+import { attempt, current, note, show } from "../state/page";
+import type { CardData } from "../wire";
+
+interface Command {
+  name: string;
+  words: () => string;
+  card: (rest: string) => Promise<{ type: string; payload: CardData } | null>;
+}
+
+interface Form {
+  id: string;
+  title?: string;
+  card: CardData;
+}
+
+const COMMANDS: readonly Command[] = [
+  { name: "form", words: () => t("commandForm"), card: formCard },
+  { name: "xyz", words: () => t("commandXyz"), card: async () => ({ type: "XyzLoadCard", payload: {} }) },
+  { name: "kb", words: () => t("commandKb"), card: knowledgeCard },
+];
+
+export function suggestions(text: string): readonly Command[] {
+  const typed = /^\/(\w*)$/.exec(text)?.[1];
+  return typed === undefined ? [] : COMMANDS.filter((command) => command.name.startsWith(typed));
+}
+
+/** Run the command of `line`; false when it is none, and then it is a message like any other. */
+export async function runCommand(line: string, conversation: string | null): Promise<boolean> {
+  const [, name = "", rest = ""] = /^\/(\w+)\s*([\s\S]*)$/.exec(line) ?? [];
+  const command = COMMANDS.find((one) => one.name === name);
+  if (command === undefined) return false;
+  const made = await attempt(() => command.card(rest.trim()));
+  if (made === null) return true;
+  const id = conversation ?? (await attempt(() => api.create()))?.id;
+  if (id === undefined) return true;
+  await attempt(() => api.addCard(id, made.type, made.payload));
+  if (current.get()?.id !== id) await show(id);
+  return true;
+}
+
+async function formCard(wanted: string): Promise<{ type: string; payload: CardData } | null> {
+  const { items } = await api.list<Form>("forms");
+  const form = items.find((one) => one.id === wanted) ?? (wanted === "" ? items[0] : undefined);
+  if (form === undefined) {
+    note(t("noSuchForm", { form: wanted, forms: items.map((one) => one.id).join(", ") }), "error");
+    return null;
+  }
+  return { type: "Form", payload: form.card };
+}
+
+async function knowledgeCard(): Promise<{ type: string; payload: CardData } | null> {
+  const { items } = await api.list<{ id: string; name: string }>("kb");
+  const base = items[0];
+  if (base === undefined) {
+    note(t("noKnowledge"), "error");
+    return null;
+  }
+  return { type: "KnowledgeBase", payload: { kbId: base.id, name: base.name, title: base.name } };
+}

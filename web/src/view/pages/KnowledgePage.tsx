@@ -1,0 +1,54 @@
+import { useState } from "react";
+import { api } from "../../api";
+import { FileField } from "../../cards/FileField";
+import { TryQuestion } from "../../cards/KnowledgeCard";
+import { number, t } from "../../i18n/i18n";
+import { attempt, note } from "../../state/page";
+import { useList } from "./useList";
+
+interface Base {
+  id: string;
+  name: string;
+  documents?: number;
+  passages?: number;
+  readOnly?: boolean;
+}
+
+/** The knowledge bases: what they hold, more to read, and a question to try. */
+export function KnowledgePage() {
+  const [bases, read] = useList<Base>("kb");
+  if (bases === null) return <p aria-busy="true">…</p>;
+  return (
+    <>
+      {bases.length === 0 && <p className="empty">{t("noKnowledge")}</p>}
+      {bases.map((base) => <BaseView key={base.id} base={base} onChange={read} />)}
+      <form className="line" onSubmit={(event) => { event.preventDefault(); const name = String(new FormData(event.currentTarget).get("name")); event.currentTarget.reset(); void attempt(() => api.post("/kb", { name })).then(read); }}>
+        <input name="name" required maxLength={100} placeholder={t("newBase")} aria-label={t("newBase")} />
+        <button type="submit">{t("add")}</button>
+      </form>
+    </>
+  );
+}
+
+function BaseView({ base, onChange }: { base: Base; onChange: () => Promise<void> }) {
+  const [url, setUrl] = useState("");
+  const ingest = async (what: { fileIds: string[] } | { url: string }) => {
+    if ((await attempt(() => api.post(`/kb/${encodeURIComponent(base.id)}/ingest`, what))) !== null) note(t("reading"));
+    await onChange();
+  };
+  return (
+    <section className="card">
+      <header><h3>{base.name}</h3><span className="help">{t("baseHolds", { docs: number(base.documents ?? 0), chunks: number(base.passages ?? 0) })}</span></header>
+      {base.readOnly ? <p className="help">{t("readOnly")}</p> : (
+        <>
+          <FileField common={{ "aria-label": t("addFile") }} value="" onChange={(id) => void ingest({ fileIds: [id] })} />
+          <form className="line" onSubmit={(event) => { event.preventDefault(); void ingest({ url }); setUrl(""); }}>
+            <input type="url" required value={url} placeholder="https://" aria-label={t("addUrl")} onChange={(event) => setUrl(event.target.value)} />
+            <button type="submit">{t("add")}</button>
+          </form>
+        </>
+      )}
+      <TryQuestion base={base.id} />
+    </section>
+  );
+}

@@ -1,0 +1,33 @@
+import { useState } from "react";
+import type { Language } from "../../i18n/i18n";
+import { currentLanguage, t } from "../../i18n/i18n";
+import { me } from "../../state/page";
+import { useCell } from "../../state/store";
+import type { Theme } from "../theme";
+import { applyTheme, storedTheme } from "../theme";
+
+/** Language and colours of this browser, and what runs here. */
+export function SettingsPage({ onLanguage }: { onLanguage: (language: Language) => void }) {
+  const [theme, setTheme] = useState<Theme>(storedTheme);
+  const known = useCell(me);
+  return (
+    <div className="fields">
+      <label>
+        {t("language")}
+        <select value={currentLanguage()} onChange={(event) => onLanguage(event.target.value as Language)}>
+          <option value="en">English</option>
+          <option value="zh">中文</option>
+        </select>
+      </label>
+      <label>
+        {t("theme")}
+        <select value={theme} onChange={(event) => { const chosen = event.target.value as Theme; setTheme(chosen); applyTheme(chosen); }}>
+          <option value="system">{t("themeSystem")}</option>
+          <option value="light">{t("themeLight")}</option>
+          <option value="dark">{t("themeDark")}</option>
+        </select>
+      </label>
+      <p className="help">dialoom {known?.version}</p>
+    </div>
+  );
+}
