@@ -4,13 +4,15 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 LOCKED := $(PIP) install --require-hashes
 
+PAGE := web/package-lock.json web/index.html web/vite.config.ts $(shell find web/src web/public -type f)
+
 .PHONY: demo test check promises bench crash lock clean picture
 .DELETE_ON_ERROR:
 
 demo: .venv/run.stamp ## the main job on real files: an English and a Chinese question, answered with citations
 	@$(BIN)/python scripts/demo.py
 
-test: .venv/dev.stamp .venv/real-model.stamp .venv/peers.stamp .venv-peers/peers.stamp .venv-peers-mcp1/peers.stamp ## the whole suite
+test: .venv/dev.stamp .venv/real-model.stamp .venv/peers.stamp .venv-peers/peers.stamp .venv-peers-mcp1/peers.stamp .venv/page.stamp .venv/browser.stamp ## the whole suite
 	@$(BIN)/python scripts/run_tests.py
 
 check: .venv/dev.stamp ## format, lint, types, layers, shape, fast tests: under two minutes
@@ -32,7 +34,7 @@ lock: .venv/dev.stamp ## renew the pins
 	@$(BIN)/python scripts/lock.py
 
 clean: ## remove what the commands made
-	@rm -rf .venv .venv-bench .venv-peers .venv-peers-mcp1 .dialoom .coverage .coverage.* .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
+	@rm -rf .venv .venv-bench .venv-peers .venv-peers-mcp1 .dialoom .coverage .coverage.* .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist src/dialoom/server/page web/node_modules
 	@find src tests scripts bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 .venv/pyvenv.cfg:
@@ -63,6 +65,18 @@ clean: ## remove what the commands made
 		echo "installing the foreign server for the tests"; \
 		npm --prefix tests/peers ci --silent --no-audit --no-fund && touch $@; \
 	else echo "no npm"; fi || echo "NOTICE: the foreign server could not be installed; its tests will be skipped"
+
+# The workbench's page, from web/. Without npm the server has a plain page and the browser tests are skipped.
+.venv/page.stamp: .venv/run.stamp $(PAGE)
+	@if command -v npm >/dev/null; then \
+		echo "building the page"; \
+		npm --prefix web ci --silent --no-audit --no-fund && npm --prefix web run --silent build >/dev/null && touch $@; \
+	else echo "no npm"; fi || echo "NOTICE: the page could not be built; its tests will be skipped"
+
+# A real browser for the page's tests: the system's Chromium, or Debian's package where one may install it.
+.venv/browser.stamp: .venv/dev.stamp
+	@command -v chromium >/dev/null || (apt-get install -y -q chromium >/dev/null 2>&1) || true
+	@if command -v chromium >/dev/null; then touch $@; else echo "NOTICE: there is no Chromium; the browser tests will be skipped"; fi
 
 # Foreign clients and servers written in Python: what they need must not reach ours, nor each other.
 .venv-peers/peers.stamp: requirements/peers.txt

@@ -38,6 +38,13 @@ def test_a_wheel_holds_the_package_its_types_and_the_licence_and_no_test(wheel: 
     assert {name.split("/")[0].partition("-")[0] for name in names} == {"dialoom"}
 
 
+def test_a_wheel_brings_the_page_where_it_was_built(wheel: Path) -> None:
+    if not (ROOT / "src/dialoom/server/page/index.html").exists():
+        pytest.skip("the page is not built here (npm); run make test")
+    with zipfile.ZipFile(wheel) as archive:
+        assert "dialoom/server/page/index.html" in archive.namelist()
+
+
 @pytest.mark.promise("docs-024")
 def test_a_small_consumer_runs_on_the_installed_wheel(wheel: Path, tmp_path: Path) -> None:
     pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index", "--target", str(tmp_path)]

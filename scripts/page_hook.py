@@ -1,0 +1,27 @@
+"""The wheel brings the page with it: built here when it is not built yet and npm is there."""
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+BUILT = Path("src/dialoom/server/page")
+
+
+class PageHook(BuildHookInterface[Any]):
+    """Runs `npm ci` and `npm run build` in web/; without npm the plain page is served."""
+
+    PLUGIN_NAME = "custom"
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        root = Path(self.root)
+        if version == "editable" or (root / BUILT / "index.html").exists() or not (root / "web").exists():
+            return
+        npm = shutil.which("npm")
+        if npm is None:
+            self.app.display_warning("npm is not here: the wheel serves the plain page only")
+            return
+        for step in (["ci", "--no-audit", "--no-fund"], ["run", "build"]):
+            subprocess.run([npm, *step], cwd=root / "web", check=True)
