@@ -15,7 +15,7 @@ class PageHook(BuildHookInterface[Any]):
 
     PLUGIN_NAME = "custom"
 
-    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002 - the hook's signature
         root = Path(self.root)
         if version == "editable" or (root / BUILT / "index.html").exists() or not (root / "web").exists():
             return
