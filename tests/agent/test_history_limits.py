@@ -8,7 +8,6 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.llm.scripted_transport import ScriptedTransport
 
 from dialoom.agent.history_limits import HistoryLimits, trim
 from dialoom.base.errors import UsageError
@@ -29,6 +28,7 @@ from dialoom.llm import (
 from dialoom.llm.message_size import character_count, token_estimate
 from dialoom.testing.wire_case import WireCase, read_cases
 from dialoom.testing.wire_cases import CaseTarget, our_providers
+from tests.llm.scripted_transport import ScriptedTransport
 
 GUIDE = system("be brief")
 CASES = {case.id: case for case in read_cases(Path(__file__).parents[1] / "llm" / "wire_cases.jsonl")}
