@@ -895,6 +895,7 @@ PROMISES: tuple[Promise, ...] = (
         "llm-001",
         "004",
         "Provider is an interface: agents and graphs run unchanged with any implementation",
+        "tests/house/test_replaceable.py::test_agents_and_graphs_run_unchanged_on_any_provider",
     ),
     Promise(
         "llm-002",
@@ -3690,6 +3691,7 @@ PROMISES: tuple[Promise, ...] = (
         "docs-012",
         "004",
         "CheckpointStore is replaceable; an in-memory and a JSONL file store are built in",
+        "tests/house/test_replaceable.py::test_checkpoints_go_to_a_store_of_ones_own_or_to_one_that_comes_along",
     ),
     Promise(
         "docs-013",
@@ -3701,6 +3703,7 @@ PROMISES: tuple[Promise, ...] = (
         "docs-014",
         "004",
         "Provider is replaceable; OpenAIProvider, AnthropicProvider and MockProvider are built in",
+        "tests/house/test_replaceable.py::test_agents_and_graphs_run_unchanged_on_any_provider",
     ),
     Promise(
         "docs-015",
@@ -3712,15 +3715,27 @@ PROMISES: tuple[Promise, ...] = (
         "docs-016",
         "004",
         "DocumentLoader is replaceable; text, directory, PDF, HTML, DOCX and URL are built in",
+        "tests/house/test_replaceable.py::test_a_file_type_of_ones_own_is_read_by_ones_own_loader",
     ),
     Promise(
         "docs-017",
         "004",
         "Embedder is replaceable; HashEmbedder and OpenAIEmbedder are built in",
+        "tests/house/test_replaceable.py::test_documents_are_cut_embedded_and_ranked_by_parts_of_ones_own",
     ),
-    Promise("docs-018", "004", "Chunker is replaceable; SlidingWindowChunker is built in"),
+    Promise(
+        "docs-018",
+        "004",
+        "Chunker is replaceable; SlidingWindowChunker is built in",
+        "tests/house/test_replaceable.py::test_documents_are_cut_embedded_and_ranked_by_parts_of_ones_own",
+    ),
     Promise("docs-019", "004", "VectorStore is replaceable; InMemoryVectorStore is built in"),
-    Promise("docs-020", "004", "Reranker is replaceable; MMRReranker is built in"),
+    Promise(
+        "docs-020",
+        "004",
+        "Reranker is replaceable; MMRReranker is built in",
+        "tests/house/test_replaceable.py::test_documents_are_cut_embedded_and_ranked_by_parts_of_ones_own",
+    ),
     Promise(
         "docs-021",
         "004",
