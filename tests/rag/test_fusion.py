@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialoom.rag.fusion import fuse_ranks, fuse_scores, one_after_the_other
+from dialoom.rag.fusion import above_the_least, fuse_ranks, fuse_scores, one_after_the_other
 from dialoom.rag.types import ScoredChunk
 from dialoom.testing.vector_contract import chunk
 
@@ -34,6 +34,16 @@ def test_scores_are_weighed_against_the_best_of_their_ranking() -> None:
     fused = fuse_scores([ranking(("a", 8), ("b", 4)), ranking(("b", 0.5), ("c", -0.5))], [1.0, 1.0])
     assert told(fused) == [("b", 0.75), ("a", 0.5), ("c", 0.0)]
     assert told(fuse_scores([ranking(("a", 0.0))])) == [("a", 0.0)]
+
+
+def test_a_ranking_can_be_spread_from_its_last_score_to_its_best() -> None:
+    assert told(above_the_least(ranking(("a", 0.9), ("b", 0.8), ("c", 0.7)))) == [
+        ("a", 1.0),
+        ("b", 0.5),
+        ("c", 0.0),
+    ]
+    assert told(above_the_least(ranking(("a", 0.7), ("b", 0.7)))) == [("a", 1.0), ("b", 1.0)]
+    assert above_the_least([]) == []
 
 
 def test_one_ranking_may_only_fill_up_another() -> None:

@@ -52,6 +52,16 @@ def fuse_scores(rankings: Sequence[Ranking], weights: Sequence[float] | None = N
     return _summed(gains)
 
 
+def above_the_least(ranking: Ranking) -> list[ScoredChunk]:
+    """The ranking with scores from 0, its last one, to 1, its best; all 1 when they are equal.
+
+    For cosines, of which some models give none below .7 and others none above .5.
+    """
+    best, least = (ranking[0].score, ranking[-1].score) if ranking else (0.0, 0.0)
+    spread = best - least
+    return [ScoredChunk(hit.chunk, (hit.score - least) / spread if spread > 0 else 1.0) for hit in ranking]
+
+
 def _summed(gains: Sequence[tuple[Chunk, float]]) -> list[ScoredChunk]:
     """Best first; equal ones in the order they were first met."""
     scores: dict[str, float] = {}

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from dialoom.rag.matrix import DoubleVector, pages_by_score
+from dialoom.rag.snapshot import DoubleVector, pages_by_score
 from dialoom.rag.words import tokens
 
 Key = TypeVar("Key")

@@ -18,8 +18,9 @@ from dialoom.rag.index_file import IndexFile, read_index, write_index
 from dialoom.rag.lexical import LexicalIndex
 from dialoom.rag.lexical_postings import PostingIndex
 from dialoom.rag.manifest import IndexManifest, check_manifest
-from dialoom.rag.matrix import Matrix, check_rows
+from dialoom.rag.matrix import EXACT_UP_TO, Matrix
 from dialoom.rag.passage import in_place, indexed_text
+from dialoom.rag.rows import check_rows
 from dialoom.rag.store import (
     ChunkFilter,
     DocumentChunks,
@@ -34,15 +35,17 @@ from dialoom.rag.words import question_tokens
 
 
 class InMemoryVectorStore(SyncStore, LexicalIndex, PassageReader):
-    """Exact search over everything in memory; `save` and `load` keep it as one JSON file.
+    """Search over everything in memory; `save` and `load` keep it as one JSON file.
 
     Readers see one moment of it; writers take turns. The first search for words after a change reads
-    the words of what was added.
+    the words of what was added. Up to `exact_up_to` chunks every vector is looked at; above that a search
+    without a filter looks in lists, which the first one has made on a thread while all are still looked at.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, exact_up_to: int = EXACT_UP_TO) -> None:
         self._lock = RLock()
-        self._shelf = _Shelf()
+        self._exact_up_to = exact_up_to
+        self._shelf = _Shelf(exact_up_to)
 
     @property
     def manifest(self) -> IndexManifest | None:
@@ -75,12 +78,12 @@ class InMemoryVectorStore(SyncStore, LexicalIndex, PassageReader):
         def keep(keys: Sequence[_Held]) -> list[bool]:
             return [where is None or where(key.chunk) for key in keys]
 
-        snapshot = self._shelf.matrix.snapshot
+        snapshot = self._shelf.matrix.to_search()
         hits = snapshot.search(query, k, min_score=min_score, keep=keep if where else None)
         return [ScoredChunk(held.chunk, score) for held, score in hits]
 
     def search_many(self, queries: FloatMatrix, k: int) -> list[list[ScoredChunk]]:
-        found = self._shelf.matrix.snapshot.search_many(queries, k)
+        found = self._shelf.matrix.to_search().search_many(queries, k)
         return [[ScoredChunk(held.chunk, score) for held, score in hits] for hits in found]
 
     def search_words(self, question: str, k: int, *, where: ChunkFilter | None = None) -> list[ScoredChunk]:
@@ -105,7 +108,11 @@ class InMemoryVectorStore(SyncStore, LexicalIndex, PassageReader):
 
     def clear(self) -> None:
         with self._lock:
-            self._shelf = _Shelf()
+            self._shelf = _Shelf(self._exact_up_to)
+
+    def make_lists(self) -> None:
+        """Make the lists of a large index now, so that the first search need not start it."""
+        self._shelf.matrix.make_lists()
 
     def __len__(self) -> int:
         return len(self._shelf.by_id)
@@ -138,7 +145,7 @@ class InMemoryVectorStore(SyncStore, LexicalIndex, PassageReader):
         index = read_index(path)
         if index is None:
             return False
-        shelf = _Shelf()
+        shelf = _Shelf(self._exact_up_to)
         shelf.manifest = index.manifest
         try:
             shelf.add(index.chunks, index.vectors)
@@ -164,8 +171,8 @@ class _Held(msgspec.Struct, frozen=True, eq=False, gc=False):
 class _Shelf:
     """What the store holds. One writer at a time; every change is checked whole before it begins."""
 
-    def __init__(self) -> None:
-        self.matrix: Matrix[_Held] = Matrix()
+    def __init__(self, exact_up_to: int) -> None:
+        self.matrix: Matrix[_Held] = Matrix(exact_up_to=exact_up_to)
         self.words: PostingIndex[_Held] = PostingIndex(lambda held: indexed_text(held.chunk))
         self.by_id: dict[str, _Held] = {}
         self.by_document: defaultdict[str, list[_Held]] = defaultdict(list)

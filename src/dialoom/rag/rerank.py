@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from dialoom.base.errors import DialoomError
 from dialoom.rag.embed import Embedder
 from dialoom.rag.errors import InvalidOptionsError
-from dialoom.rag.matrix import unit_rows
 from dialoom.rag.retrieve import vectors_of
+from dialoom.rag.rows import unit_rows
 from dialoom.rag.store import PassageReader
 from dialoom.rag.types import FloatMatrix, ScoredChunk
 

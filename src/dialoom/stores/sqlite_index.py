@@ -17,8 +17,9 @@ from dialoom.rag.errors import ManifestMissingError, ReadOnlyError
 from dialoom.rag.filters import CONDITIONS
 from dialoom.rag.lexical import LexicalIndex
 from dialoom.rag.manifest import IndexManifest, check_manifest
-from dialoom.rag.matrix import Matrix, check_rows
+from dialoom.rag.matrix import EXACT_UP_TO, Matrix
 from dialoom.rag.passage import in_place
+from dialoom.rag.rows import check_rows
 from dialoom.rag.store import (
     ChunkFilter,
     DocumentChunks,
@@ -62,20 +63,25 @@ _NO_ROWS = np.empty((0, 0), np.float32)
 
 
 class SqliteVectorStore(SyncStore, LexicalIndex, PassageReader):
-    """An index in one SQLite file; the vectors are kept in memory too and searched exactly.
+    """An index in one SQLite file; the vectors are kept in memory too and searched there.
 
-    A batch is one transaction. What other processes commit is seen by the next call, and only what
-    changed is read. `read_only` opens a file that must exist and refuses every change with `ReadOnlyError`.
+    Up to `exact_up_to` chunks every vector is looked at; above that a search without a filter looks in lists,
+    which the first one has made on a thread while all are still looked at.
+
+    A batch is one transaction. What other processes commit is seen by the next call, and only what changed
+    is read. `read_only` opens a file that must exist and refuses every change with `ReadOnlyError`.
     Errors: those of `VectorStore`, `CorruptIndexError`, `ConflictError` when another process holds the
     file for over ten seconds, `StoreError`.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, read_only: bool = False) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], *, read_only: bool = False, exact_up_to: int = EXACT_UP_TO
+    ) -> None:
         self._path = Path(path)
         self._read_only = read_only
         self._lock = RLock()
         self._connection = open_index_file(path, read_only=read_only)
-        self._matrix: Matrix[int] = Matrix()
+        self._matrix: Matrix[int] = Matrix(exact_up_to=exact_up_to)
         self._blocks: dict[int, list[int]] = {}
         self._generation = -1
 
@@ -144,7 +150,10 @@ class SqliteVectorStore(SyncStore, LexicalIndex, PassageReader):
         def find(connection: sqlite3.Connection) -> list[ScoredChunk]:
             asked = _Asked(connection, where)
             self._refresh(connection)
-            hits = self._matrix.snapshot.search(query, k, min_score=min_score, keep=asked.keep)
+            keep = None if where is None else asked.keep
+            hits = self._matrix.to_search().search(query, k, min_score=min_score, keep=keep)
+            if where is None:
+                asked.keep([number for number, _ in hits])
             return [ScoredChunk(asked.seen[number], score) for number, score in hits]
 
         return self._read(find)
@@ -152,7 +161,7 @@ class SqliteVectorStore(SyncStore, LexicalIndex, PassageReader):
     def search_many(self, queries: FloatMatrix, k: int) -> list[list[ScoredChunk]]:
         def find(connection: sqlite3.Connection) -> list[list[ScoredChunk]]:
             self._refresh(connection)
-            found = self._matrix.snapshot.search_many(queries, k)
+            found = self._matrix.to_search().search_many(queries, k)
             chunks = read_chunks(connection, [*{number for hits in found for number, _ in hits}])
             return [[ScoredChunk(chunks[number], score) for number, score in hits] for hits in found]
 
@@ -201,6 +210,11 @@ class SqliteVectorStore(SyncStore, LexicalIndex, PassageReader):
             for table in ("chunks", "vectors", "documents", "sources"):
                 connection.execute(f"DELETE FROM {table}")  # noqa: S608 - the names above
             connection.execute("DELETE FROM manifest WHERE key = 'index'")
+
+    def make_lists(self) -> None:
+        """Read the vectors and make the lists of a large index now, so that the first search need not."""
+        self._read(self._refresh)
+        self._matrix.make_lists()
 
     def __len__(self) -> int:
         return self._read(count_chunks)

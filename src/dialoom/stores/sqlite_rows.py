@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dialoom.rag.errors import CorruptIndexError
 from dialoom.rag.manifest import IndexManifest
-from dialoom.rag.matrix import check_rows, unit_rows
+from dialoom.rag.rows import check_rows, unit_rows
 from dialoom.rag.store import DocumentChunks, SourceRecord
 from dialoom.rag.types import Chunk, FloatMatrix, Metadata
 from dialoom.stores.sqlite_filter import Sql
