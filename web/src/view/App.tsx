@@ -3,7 +3,7 @@
 import { lazy, Suspense, useEffect, useReducer, useState } from "react";
 import { currentLanguage, setLanguage, t } from "../i18n/i18n";
 import type { Language } from "../i18n/i18n";
-import { current, dismiss, loading, me, notices, online, signedOut, stop } from "../state/page";
+import { current, dismiss, headers, loading, me, notices, online, signedOut, stop } from "../state/page";
 import { useCell } from "../state/store";
 import type { ShownText } from "../wire";
 import { BranchArrows } from "./BranchArrows";
@@ -77,10 +77,11 @@ export function App() {
 function Title({ id }: { id: string | null }) {
   const known = useCell(me);
   const busy = useCell(loading);
+  const row = useCell(headers).find((header) => header.id === id);
   const model = known?.models[0];
   return (
     <div className="title" aria-busy={busy}>
-      {id === null ? t("newConversation") : t("conversation")}
+      {id === null ? t("newConversation") : row?.title || t("conversation")}
       {model !== undefined && <span className="chip">{model.label}</span>}
     </div>
   );

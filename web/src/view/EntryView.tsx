@@ -81,7 +81,7 @@ function Answer({ open, entry, results, last, onCite }: Props & { entry: ShownTe
         return <ToolCallView key={call.id} name={call.name} args={call.arguments ?? call.raw} result={answer?.content} isError={answer?.isError === true} />;
       })}
       {entry.status !== undefined && <p className="status">{t(entry.status)}</p>}
-      <div className="actions">
+      {entry.content !== "" && <div className="actions">
         <Time at={entry.at} />
         <IconButton icon="copy" label={t("copy")} onClick={() => void copied(entry.content)} />
         {last && <IconButton icon="redo" label={t("regenerate")} onClick={() => void regenerate()} />}
@@ -91,7 +91,7 @@ function Answer({ open, entry, results, last, onCite }: Props & { entry: ShownTe
             {t("sources", { count: numbers.size })}
           </button>
         )}
-      </div>
+      </div>}
     </article>
   );
 }
