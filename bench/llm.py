@@ -5,18 +5,18 @@ without it their rows are left out, and standard error says so.
 """
 
 import asyncio
-import os
 import resource
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Generator
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import msgspec
 
+from bench.child import Child, child, rivals_python
 from bench.report import Row
 from bench.stream_server import CHUNKS
 from dialoom.llm import AnthropicProvider, ChatOptions, OpenAIProvider, Provider, TextDelta, user
@@ -25,7 +25,6 @@ PACKAGES: tuple[str, ...] = ("httpx2", "msgspec")
 ROUNDS = 7
 MINIMAL = "httpx2, msgspec, jsonschema_rs, jiter"
 RIVAL_SCRIPT = str(Path(__file__).with_name("rival_stream.py"))
-RIVALS_PYTHON = "DIALOOM_RIVALS_PYTHON"
 MUST = {"openai.create": 0.2, "openai.stream": 0.2, "anthropic.create": 0.7, "anthropic.stream": 0.5}
 """Of the CPU of an SDK's `create`, which gives bare events, and of its `stream`, which like ours also puts
 the answer together. That is for bursts; when each event comes alone, waking up costs both the same.
@@ -37,12 +36,9 @@ _Ask = Callable[[], Awaitable[float]]
 
 def rows() -> list[Row]:
     """Return CPU per chunk, ours and each rival's, taken in turn."""
-    rivals = os.environ.get(RIVALS_PYTHON, "").split()
-    if not rivals:
-        print(f"{RIVALS_PYTHON} is not set: the rows of the official SDKs are left out", file=sys.stderr)
-    with _child(sys.executable, "-m", "bench.stream_server") as server:
-        root = _line_of(server)
-        return [_import_row(), *asyncio.run(_rows(root, rivals))]
+    rivals = rivals_python("the rows of the official SDKs are left out")
+    with child(sys.executable, "-m", "bench.stream_server") as server:
+        return [_import_row(), *asyncio.run(_rows(server.line(), rivals))]
 
 
 def _import_row() -> Row:
@@ -58,7 +54,7 @@ def _import_row() -> Row:
     return Row("import dialoom.llm", "ms", ours, MINIMAL, theirs, must=1.5)
 
 
-async def _rows(root: str, rivals: list[str]) -> list[Row]:
+async def _rows(root: str, rivals: Sequence[str]) -> list[Row]:
     found: list[Row] = []
     for pace in ("burst", "paced"):
         for wire, path in _WIRES.items():
@@ -70,9 +66,9 @@ async def _rows(root: str, rivals: list[str]) -> list[Row]:
                 stack.push_async_callback(close)
                 contenders: dict[str, _Ask] = {"ours": _ours(provider), "bare": bare}
                 for way in _ways(wire) if rivals else ():
-                    child = stack.enter_context(_child(*rivals, RIVAL_SCRIPT, way, base_url))
-                    assert _line_of(child) == "ready"
-                    contenders[way] = _asked(child)
+                    rival = stack.enter_context(child(*rivals, RIVAL_SCRIPT, way, base_url))
+                    assert rival.line() == "ready"
+                    contenders[way] = _asked(rival)
                 costs = await _in_turn(contenders)
             name = f"{wire}, {pace}, per chunk"
             found.append(Row(name, "us", costs["ours"], "bare httpx2 + msgspec", costs["bare"], must=2.0))
@@ -138,24 +134,8 @@ def _bare(url: str) -> tuple[_Ask, Callable[[], Awaitable[None]]]:
     return ask, client.aclose
 
 
-def _asked(child: subprocess.Popen[str]) -> _Ask:
+def _asked(rival: Child) -> _Ask:
     async def ask() -> float:
-        assert child.stdin is not None
-        child.stdin.write("go\n")
-        child.stdin.flush()
-        return float(await asyncio.to_thread(_line_of, child))
+        return float(await asyncio.to_thread(rival.ask, "go"))
 
     return ask
-
-
-def _line_of(child: subprocess.Popen[str]) -> str:
-    assert child.stdout is not None
-    return child.stdout.readline().strip()
-
-
-@contextmanager
-def _child(*command: str) -> Generator[subprocess.Popen[str]]:
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
-        yield child
-        assert child.stdin is not None
-        child.stdin.close()  # it ends with its input
