@@ -3771,15 +3771,27 @@ PROMISES: tuple[Promise, ...] = (
         "004",
         "A development guide covers set-up, build and tests, execution model, "
         "extension points, concurrency, errors, CI and release",
+        "tests/house/test_guides.py::test_a_development_guide_covers_the_work_on_dialoom",
     ),
     Promise(
         "docs-027",
         "004",
         "An integration guide covers installing, a smallest consumer, graph, "
         "agent and RAG use, config and keys, deployment",
+        "tests/house/test_guides.py::test_an_integration_guide_leads_from_installing_to_going_live",
     ),
-    Promise("docs-028", "004", "An API overview lists the public types with short snippets"),
-    Promise("docs-029", "004", "A change log records versions and compatibility"),
+    Promise(
+        "docs-028",
+        "004",
+        "An API overview lists the public types with short snippets",
+        "tests/house/test_guides.py::test_an_overview_names_each_package_with_code_to_run",
+    ),
+    Promise(
+        "docs-029",
+        "004",
+        "A change log records versions and compatibility",
+        "tests/house/test_guides.py::test_a_change_log_says_what_versions_bring_and_what_may_change",
+    ),
     Promise(
         "docs-030",
         "004",
