@@ -6,7 +6,7 @@
   are made by `begin(messages, seen=...)`. What comes before the messages of the turn is `AgentSpec.context`:
   messages, or a function of the state, so that a conversation kept elsewhere is never stored in checkpoints.
 - Its state says where the turn stands: `turn`, the messages said in it, and a few counters; `agent_graph`
-  describes them. `result_of(run)` reads an `AgentResult` from the end of a run, `history_of(state)` the
+  describes them. `result_of(run, spec)` reads an `AgentResult` from the end of a run, `history_of(state)` the
   messages to go on with.
 - Listeners of the graph find the `StreamEvent`s of `dialoom.llm` and the `AgentStep`s of this package as
   `value` of the engine's `Chunk` events, numbered and in order.
@@ -18,6 +18,8 @@ Refused: two runs on one thread at once (the engine's `on_conflict`), calls of t
 misfitting arguments (the model reads why), a second run of a call that may have taken effect already.
 """
 
+from dialoom.agent.compaction import Compaction as Compaction
+from dialoom.agent.compaction import Summary as Summary
 from dialoom.agent.events import AgentEvent as AgentEvent
 from dialoom.agent.events import AgentFinished as AgentFinished
 from dialoom.agent.events import AgentStep as AgentStep
@@ -28,9 +30,18 @@ from dialoom.agent.events import ToolProgress as ToolProgress
 from dialoom.agent.events import ToolStarted as ToolStarted
 from dialoom.agent.graph import agent_graph as agent_graph
 from dialoom.agent.graph import begin as begin
+from dialoom.agent.guards import Allow as Allow
+from dialoom.agent.guards import Block as Block
+from dialoom.agent.guards import Guards as Guards
+from dialoom.agent.guards import Replace as Replace
 from dialoom.agent.history import history_of as history_of
 from dialoom.agent.history import steps_of as steps_of
+from dialoom.agent.history_limits import HistoryLimits as HistoryLimits
+from dialoom.agent.history_limits import trim as trim
 from dialoom.agent.limits import AgentLimits as AgentLimits
+from dialoom.agent.node import AgentNode as AgentNode
+from dialoom.agent.observer import AgentObserver as AgentObserver
+from dialoom.agent.output import WantedOutput as WantedOutput
 from dialoom.agent.pending import Approval as Approval
 from dialoom.agent.pending import Approve as Approve
 from dialoom.agent.pending import Decision as Decision

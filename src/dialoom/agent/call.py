@@ -7,13 +7,16 @@ from typing import Any, TypeVar
 import msgspec
 
 from dialoom.agent.events import ApprovalRequested, ToolFinished, ToolProgress, ToolStarted
-from dialoom.agent.pending import Approval, Decision, Deny, Edit, Question, decision_of
-from dialoom.agent.spec import AgentSpec
+from dialoom.agent.guards import Blocked
+from dialoom.agent.pending import Approval, Approve, Decision, Deny, Edit, Question, decision_of
+from dialoom.agent.spec import AgentSpec, Handoff
+from dialoom.agent.task_tool import TaskTool
 from dialoom.base.cancel import Cancelled
 from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line
 from dialoom.graph.context import NodeContext
 from dialoom.llm.messages import Message, ToolCall, tool_result
+from dialoom.llm.usage_limits import Spent
 from dialoom.tools.context import Progress, ToolRun
 from dialoom.tools.observe import to_plain
 from dialoom.tools.result import ToolResult, failed
@@ -27,11 +30,13 @@ MAX_REASON = 500
 _log = logging.getLogger("dialoom.agent")
 
 
-class CallEnd(msgspec.Struct, frozen=True):
-    """What a call came to: the message for the model, and the card for people, as JSON values."""
+class CallEnd(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a call came to: the message for the model, the card for people as JSON values, who goes on."""
 
     message: Message
     card: object = None
+    agent: str = ""
+    spent: Spent = Spent()
 
 
 class CallWork:
@@ -42,41 +47,66 @@ class CallWork:
         self._spec = spec
         self._ctx = ctx
         self._said = said
+        self._agent = ""
+        self._spent = Spent()
 
     async def end(self) -> CallEnd:
         """Carry the call out. Raises `Interrupted` while a person is waited for, `Cancelled` when stopped."""
-        call, registry = self.call, self._spec.tools
-        tool = registry.get(call.name)
-        if tool is None or call.arguments is None or registry.validate(call.name, call.arguments):
-            return await self._ended(await registry.execute(call, policy=self._spec.settings.policy))
-        decision = await self._decision(tool) if tool.options.requires_approval else None
-        if isinstance(decision, Deny):
-            reason = one_line(decision.reason, MAX_REASON) or DENIED
-            return await self._ended(failed("denied", tool=call.name, more={"message": reason}))
-        if isinstance(decision, Edit):
-            call = _edited(call, decision.arguments)
-        if not tool.options.idempotent and not await self._is_first_try():
-            return await self._ended(failed("in_doubt", tool=call.name, more={"message": IN_DOUBT}))
-        result = await self._run(call)
-        if isinstance(decision, Edit):
-            note = f"\n[a person changed the arguments to {call.raw}]"
+        allowed = await self._allowed()
+        shown = self.call if isinstance(allowed, ToolResult) else allowed
+        await self._spec.tell(self._ctx, ToolStarted(call=shown))
+        if isinstance(allowed, ToolResult):
+            return await self._ended(allowed)
+        result = await self._judged(await self._run(allowed), allowed)
+        if allowed.arguments != self.call.arguments:
+            note = f"\n[the arguments were changed to {allowed.raw}]"
             result = msgspec.structs.replace(result, content=result.content + note)
         return await self._ended(result)
 
-    async def _decision(self, tool: Tool) -> Decision:
+    async def _allowed(self) -> ToolCall | ToolResult:
+        """Return the call to run, or what the model reads because none is run."""
+        call = await self._passed(self.call)
+        tool = self._spec.tools.get(self.call.name)
+        if isinstance(call, ToolResult) or tool is None:
+            return call
+        if tool.options.requires_approval:
+            match await self._decision(tool, call):
+                case Deny(reason=reason):
+                    words = one_line(reason, MAX_REASON) or DENIED
+                    return failed("denied", tool=call.name, more={"message": words})
+                case Edit(arguments=arguments):
+                    call = await self._passed(_edited(call, arguments))
+                case Approve():
+                    pass
+            if isinstance(call, ToolResult):
+                return call
+        if not tool.options.idempotent and not isinstance(tool, TaskTool) and not await self._is_first_try():
+            return failed("in_doubt", tool=call.name, more={"message": IN_DOUBT})
+        return call
+
+    async def _passed(self, call: ToolCall) -> ToolCall | ToolResult:
+        """Return the call as tool and guards let it pass, or what the model reads because they do not."""
+        tools, settings = self._spec.tools, self._spec.settings
+        refusal = tools.refusal(call, policy=settings.policy)
+        if refusal is not None:
+            return refusal
+        passed = await settings.guards.check_call(call)
+        if isinstance(passed, Blocked):
+            return _blocked(passed, call.name)
+        return passed.value if passed.value is call else tools.refusal(passed.value) or passed.value
+
+    async def _decision(self, tool: Tool, call: ToolCall) -> Decision:
         """Return what a person decided; asks when nobody has yet."""
-        call, ctx = self.call, self._ctx
-        schema = dict(tool.parameters_schema())
         approval = Approval(
             id=call.id,
             tool=call.name,
             arguments=call.arguments or {},
             reason=one_line(self._said, MAX_REASON),
-            schema=schema,
+            schema=dict(tool.parameters_schema()),
         )
-        if not ctx.has_resume:
-            await ctx.aemit(ApprovalRequested(approval=approval))
-        return ctx.interrupt(approval, key="approval", schema=self._fitting)
+        if not self._ctx.has_resume:
+            await self._spec.tell(self._ctx, ApprovalRequested(approval=approval))
+        return self._ctx.interrupt(approval, key="approval", schema=self._fitting)
 
     def _fitting(self, answer: object) -> Decision:
         """Return the decision. Raises `UsageError` for one that decides nothing or cannot be run."""
@@ -104,7 +134,12 @@ class CallWork:
         return fresh
 
     async def _run(self, call: ToolCall) -> ToolResult:
-        ctx, nest = self._ctx, self._ctx.nest()
+        ctx, tools = self._ctx, self._spec.tools
+        tool = tools.get(call.name)
+        if isinstance(tool, TaskTool):
+            result, self._spent = await tool.run_in(dict(call.arguments or {}), ctx)
+            return result
+        nest = ctx.nest()
         run = ToolRun(
             run_id=ctx.run_id,
             cancel=nest.scope,
@@ -113,24 +148,34 @@ class CallWork:
             clock=nest.clock,
             journal=_CallJournal(ctx, call),
         )
-        await ctx.aemit(ToolStarted(call=call))
-        result = await self._spec.tools.execute(call, run, policy=self._spec.settings.policy)
+        result = await tools.execute(call, run, policy=self._spec.settings.policy)
         if result.cancelled and ctx.stop_requested:
             raise Cancelled  # the run is stopped: the call stays open, and a resumed run takes it up
+        if isinstance(tool, Handoff) and not result.is_error:
+            self._agent = tool.target.name
         return result
+
+    async def _judged(self, result: ToolResult, call: ToolCall) -> ToolResult:
+        """Return what the guards let the model read of a result."""
+        passed = await self._spec.settings.guards.check_result(result.content, call)
+        if isinstance(passed, Blocked):
+            return _blocked(passed, call.name)
+        return msgspec.structs.replace(result, content=passed.value)
 
     def _show(self, progress: Progress) -> None:
         notice = ToolProgress(call_id=progress.call_id, tool=progress.tool, value=progress.value)
-        self._ctx.emit(notice)
+        self._spec.tell_now(self._ctx, notice)
 
     async def _ended(self, result: ToolResult) -> CallEnd:
         call = self.call
         finished = ToolFinished(
             call_id=call.id, tool=call.name, content=result.content, is_error=result.is_error
         )
-        await self._ctx.aemit(finished)
+        await self._spec.tell(self._ctx, finished)
         message = tool_result(call.id, result.content, name=call.name, is_error=result.is_error)
-        return CallEnd(message, _card_of(result, call.name))
+        return CallEnd(
+            message=message, card=_card_of(result, call.name), agent=self._agent, spent=self._spent
+        )
 
 
 class _CallJournal:
@@ -155,6 +200,10 @@ def _edited(call: ToolCall, arguments: Mapping[str, object]) -> ToolCall:
     plain = dict(arguments)
     raw = msgspec.json.encode(plain).decode()
     return msgspec.structs.replace(call, arguments=plain, raw=raw, problem=None)
+
+
+def _blocked(blocked: Blocked, tool: str) -> ToolResult:
+    return failed("blocked", tool=tool, more={"message": one_line(str(blocked), MAX_REASON)})
 
 
 def _card_of(result: ToolResult, tool: str) -> object:

@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
+from dialoom.agent.compaction import NO_SUMMARY
 from dialoom.agent.model_node import ModelNode
-from dialoom.agent.names import MODEL, TOOLS
+from dialoom.agent.names import MODEL, OUTPUT, TOOLS
+from dialoom.agent.output_node import OutputNode
 from dialoom.agent.spec import AgentSpec
+from dialoom.agent.tally import ANEW, SPENDING
 from dialoom.agent.tools_node import ToolsNode
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
 from dialoom.base.events import Observer
@@ -34,6 +37,9 @@ def agent_graph(
     - `cards`: what tools show to people, as `{"call_id", "card"}`.
     - `outcome`, `error`: how the turn ended, "" while it goes on; see `AgentResult.stop_reason`.
     - `rounds`, `calls`, `spent`: how far it went, and what that used.
+    - `agent`: who answers, "" for `spec` itself; a handoff changes it for the rest of the turn.
+    - `output`: the value that was asked for, as JSON text, "" before it is there.
+    - `summary`: what compaction has told in short.
     - `seen`: whatever number the context needs; the graph never reads it.
 
     A store on disk needs `types=AGENT_TYPES`.
@@ -43,9 +49,14 @@ def agent_graph(
         builder.add_channel(name, Reducers.append)
     for name, default in _COUNTERS.items():
         builder.add_channel(name, default=default)
+    builder.add_channel("spent", SPENDING, default=Spent())
     builder.add_channel("seen", default=0)
+    builder.add_channel("summary", default=NO_SUMMARY)
     builder.add_node(MODEL, ModelNode(spec))
     builder.add_node(TOOLS, ToolsNode(spec), dynamic=True)
+    if spec.output is not None:
+        builder.add_node(OUTPUT, OutputNode(spec), dynamic=True)
+        builder.add_edge(OUTPUT, END)
     builder.add_edge(START, MODEL)
     builder.add_edge(TOOLS, MODEL)
     builder.add_edge(MODEL, END)
@@ -54,7 +65,7 @@ def agent_graph(
 
 def begin(messages: Sequence[Message], *, seen: int = 0) -> dict[str, Any]:
     """Return the inputs of a new turn that begins with `messages`, behind those its thread has already."""
-    return {"turn": [*messages], "seen": seen, **_COUNTERS}
+    return {"turn": [*messages], "seen": seen, "spent": ANEW, **_COUNTERS}
 
 
-_COUNTERS = {"outcome": "", "error": "", "rounds": 0, "calls": 0, "spent": Spent()}
+_COUNTERS = {"outcome": "", "error": "", "output": "", "agent": "", "rounds": 0, "calls": 0}

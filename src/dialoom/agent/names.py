@@ -1,6 +1,7 @@
-"""The nodes and channels of an agent's graph, by name."""
+"""The nodes of an agent's graph, by name."""
 
 from typing import Final
 
 MODEL: Final = "model"
 TOOLS: Final = "tools"
+OUTPUT: Final = "output"

@@ -1,22 +1,30 @@
 """The agent as one object: ask it, go on with it, resume it."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Self, TypeVar
 
 import msgspec
 
+from dialoom.agent.admission import admitted
+from dialoom.agent.agent_tool import AgentTool
 from dialoom.agent.graph import agent_graph, begin
-from dialoom.agent.pending import Pending, question_ids
-from dialoom.agent.result import AgentResult, pending_of, result_of
-from dialoom.agent.spec import DEFAULT_SETTINGS, AgentSettings, AgentSpec
+from dialoom.agent.guards import Blocked
+from dialoom.agent.output import WantedOutput
+from dialoom.agent.pending import question_ids
+from dialoom.agent.result import AgentResult, blocked_result, pending_of, result_of
+from dialoom.agent.spec import DEFAULT_SETTINGS, AgentSettings, AgentSpec, Handoff
 from dialoom.agent.standing import NewestOnly
 from dialoom.agent.stream import AgentStream
+from dialoom.base.cancel import CancelScope
 from dialoom.base.errors import UsageError
 from dialoom.base.events import Observer
+from dialoom.base.ids import new_id
 from dialoom.graph.checkpoint import Checkpoint, CheckpointStore
 from dialoom.graph.graph import DEFAULT_BUFFER, Graph
 from dialoom.graph.options import DEFAULT_OPTIONS, RunOptions
+from dialoom.graph.portal import the_portal
 from dialoom.graph.result import RunResult
 from dialoom.graph.resume import ResumeCommand
 from dialoom.graph.stream import RunStream
@@ -24,10 +32,13 @@ from dialoom.llm.messages import Message, user
 from dialoom.llm.messages import system as system_message
 from dialoom.llm.provider import Provider
 from dialoom.tools.registry import ToolRegistry
-from dialoom.tools.tool import Tool
+from dialoom.tools.tool import Tool, ToolOptions
+
+T = TypeVar("T")
 
 Answers = Mapping[str, object]
 NO_ANSWERS: Answers = {}
+OVER = "nothing is left to resume of thread {!r}; ask anew, or give the agent a store"
 
 
 class ReActAgent:
@@ -35,7 +46,11 @@ class ReActAgent:
 
     Every way to run it ends in an `AgentResult`, also when the run fails. `options` are those of the engine:
     `thread_id`, `timeout`, `control`, and `deps`, which tools find as `ctx.deps`; the number of supersteps is
-    the agent's own business. With a `store` a thread goes on where it stood, in this process or another.
+    the agent's own business. With a `store` a thread goes on where it stood, in this process or another, and
+    a question on a thread that is known continues it.
+
+    `output` is the type, or the JSON Schema, of the value that the final answer is to be. Raises `UsageError`
+    for one that cannot be asked for.
     """
 
     def __init__(
@@ -44,6 +59,7 @@ class ReActAgent:
         tools: ToolRegistry | Iterable[Tool] = (),
         *,
         system: str = "",
+        output: type[object] | Mapping[str, object] | None = None,
         settings: AgentSettings = DEFAULT_SETTINGS,
         store: CheckpointStore | None = None,
         name: str = "agent",
@@ -55,6 +71,7 @@ class ReActAgent:
             context=(system_message(system),) if system else (),
             settings=settings,
             name=name,
+            output=None if output is None else WantedOutput(output),
         )
         self._kept = store
         self._standing = NewestOnly()
@@ -78,6 +95,18 @@ class ReActAgent:
         self._graph = None
         return self
 
+    def as_tool(
+        self, description: str, *, name: str | None = None, options: ToolOptions | None = None
+    ) -> Tool:
+        """Return a tool with which another agent asks this one a question."""
+        return AgentTool(
+            self.spec, name=name or self.name, description=description, options=options or ToolOptions()
+        )
+
+    def as_handoff(self, description: str) -> Tool:
+        """Return a tool with which another agent lets this one answer in its place."""
+        return Handoff(self.spec, description)
+
     async def run(self, question: str | Message, options: RunOptions = DEFAULT_OPTIONS) -> AgentResult:
         """Answer `question`."""
         return await self.continue_with((), question, options=options)
@@ -92,8 +121,10 @@ class ReActAgent:
         self, history: Sequence[Message], question: str | Message, *, options: RunOptions = DEFAULT_OPTIONS
     ) -> AgentResult:
         """Answer `question` behind `history`, such as that of an earlier result."""
-        inputs = _begun(history, question)
-        return await self._ended(await self.graph.run(inputs, self._options(options)))
+        inputs = await self._inputs(history, question, options)
+        if isinstance(inputs, AgentResult):
+            return inputs
+        return await self._carry(lambda own: self.graph.run(inputs, own), options)
 
     def continue_with_stream(
         self,
@@ -105,8 +136,11 @@ class ReActAgent:
     ) -> AgentStream:
         """`continue_with`, as an async iterator over what happens."""
 
-        async def start() -> RunStream:
-            return self.graph.stream(_begun(history, question), self._options(options), buffer=buffer)
+        async def start() -> RunStream | AgentResult:
+            inputs = await self._inputs(history, question, options)
+            if isinstance(inputs, AgentResult):
+                return inputs
+            return self.graph.stream(inputs, self._options(options), buffer=buffer)
 
         return AgentStream(start, self._ended)
 
@@ -124,8 +158,7 @@ class ReActAgent:
         no such call waits, and for a result that is over.
         """
         place, command = await self._place(where, answers)
-        run = await self.graph.resume(place, command, options=self._options(options))
-        return await self._ended(run)
+        return await self._carry(lambda own: self.graph.resume(place, command, options=own), options)
 
     def resume_stream(
         self,
@@ -143,40 +176,105 @@ class ReActAgent:
 
         return AgentStream(start, self._ended)
 
-    def _options(self, options: RunOptions) -> RunOptions:
-        return msgspec.structs.replace(options, max_steps=self.spec.settings.limits.supersteps)
+    def run_sync(self, question: str | Message, options: RunOptions = DEFAULT_OPTIONS) -> AgentResult:
+        """`run`, for code without an event loop."""
+        return self.continue_with_sync((), question, options=options)
+
+    def continue_with_sync(
+        self, history: Sequence[Message], question: str | Message, *, options: RunOptions = DEFAULT_OPTIONS
+    ) -> AgentResult:
+        """`continue_with`, for code without an event loop."""
+        own = _with_scope(options)
+        return _here(self.continue_with(history, question, options=own), own)
+
+    def resume_sync(
+        self,
+        where: AgentResult | str,
+        answers: Answers = NO_ANSWERS,
+        *,
+        options: RunOptions = DEFAULT_OPTIONS,
+    ) -> AgentResult:
+        """`resume`, for code without an event loop."""
+        own = _with_scope(options)
+        return _here(self.resume(where, answers, options=own), own)
+
+    async def _inputs(
+        self, history: Sequence[Message], question: str | Message, options: RunOptions
+    ) -> dict[str, Any] | AgentResult:
+        """Return what the graph is to begin with, or the end of a turn that a guard does not let begin."""
+        asked = user(question) if isinstance(question, str) else question
+        said = await admitted(self.spec.settings.guards, asked)
+        if isinstance(said, Blocked):
+            return blocked_result(said, history, thread_id=options.thread_id or new_id())
+        return begin((*history, said))
+
+    def _options(self, options: RunOptions, control: CancelScope | None = None) -> RunOptions:
+        return msgspec.structs.replace(
+            options,
+            max_steps=self.spec.settings.limits.supersteps,
+            raise_on_error=False,
+            control=control or options.control,
+        )
+
+    async def _carry(
+        self, start: Callable[[RunOptions], Coroutine[Any, Any, RunResult]], options: RunOptions
+    ) -> AgentResult:
+        """Run in a task of its own: this one, when it is cancelled, stops the run and waits for its end.
+
+        So what had come of an answer is kept, as with every other way to stop.
+        """
+        scope = CancelScope(options.control)
+        task = asyncio.get_running_loop().create_task(start(self._options(options, scope)))
+        try:
+            return await self._ended(await asyncio.shield(task))
+        except asyncio.CancelledError:
+            scope.cancel()
+            while not task.done():
+                with suppress(asyncio.CancelledError):  # asked once more; the end it waits for is near
+                    await asyncio.wait({task})
+            if not task.cancelled() and task.exception() is None:
+                self._standing.take(task.result().thread_id)
+            raise
+        finally:
+            scope.close()
 
     async def _place(
         self, where: AgentResult | str, answers: Answers
     ) -> tuple[str | Checkpoint, ResumeCommand | None]:
         """Return where to go on, and with which answers, each by the engine's id of its question."""
         thread_id = where if isinstance(where, str) else where.thread_id
-        if self._kept is not None:
-            place: str | Checkpoint = thread_id
-            pending = await self._pending(self._kept, thread_id) if answers else ()
-        else:
-            standing = None if isinstance(where, str) else where.standing
-            if standing is None:
-                raise UsageError(
-                    f"nothing is left to resume of thread {thread_id!r}; ask anew, or give the agent a store"
-                )
-            place, pending = standing, tuple(pending_of(each) for each in standing.interrupts)
-        return place, ResumeCommand.many(question_ids(pending, answers)) if answers else None
-
-    async def _pending(self, store: CheckpointStore, thread_id: str) -> tuple[Pending, ...]:
-        if store.blocking:
-            newest = await asyncio.to_thread(store.load, thread_id)
-        else:
-            newest = store.load(thread_id)
-        return () if newest is None else tuple(pending_of(each) for each in newest.interrupts)
+        place: str | Checkpoint | None = thread_id
+        newest = None
+        if self._kept is None:
+            place = newest = None if isinstance(where, str) else where.standing
+        elif answers:
+            newest = await _newest(self._kept, thread_id)
+        if place is None:
+            raise UsageError(OVER.format(thread_id))
+        if not answers:
+            return place, None
+        pending = () if newest is None else tuple(pending_of(each) for each in newest.interrupts)
+        return place, ResumeCommand.many(question_ids(pending, answers))
 
     async def _ended(self, run: RunResult) -> AgentResult:
         standing = self._standing.take(run.thread_id)
         if standing is not None and standing.frontier.is_over:
             standing = None
-        return result_of(run, standing=standing)
+        return result_of(run, self.spec, standing=standing)
 
 
-def _begun(history: Sequence[Message], question: str | Message) -> dict[str, Any]:
-    asked = user(question) if isinstance(question, str) else question
-    return begin((*history, asked))
+async def _newest(store: CheckpointStore, thread_id: str) -> Checkpoint | None:
+    return await asyncio.to_thread(store.load, thread_id) if store.blocking else store.load(thread_id)
+
+
+def _with_scope(options: RunOptions) -> RunOptions:
+    return msgspec.structs.replace(options, control=CancelScope(options.control))
+
+
+def _here(turn: Coroutine[Any, Any, T], options: RunOptions) -> T:
+    """Run a turn on the background loop; Ctrl-C stops it and waits for its orderly end."""
+    assert options.control is not None
+    try:
+        return the_portal().run(turn, options.control.cancel)
+    finally:
+        options.control.close()

@@ -1,13 +1,16 @@
 """What a turn of an agent came to: the answer, how it was reached, and how to go on."""
 
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, Final, Literal, Self, TypeAlias, cast
 
 import msgspec
 
 from dialoom.agent.events import AgentStep
+from dialoom.agent.guards import Blocked
 from dialoom.agent.history import history_of, steps_of
 from dialoom.agent.pending import Approval, Pending, Question
+from dialoom.agent.spec import AgentSpec
 from dialoom.agent.stored import AGENT_TYPES
 from dialoom.base.errors import StoreError, UsageError
 from dialoom.base.text import one_line
@@ -19,6 +22,7 @@ from dialoom.graph.state import State
 from dialoom.llm.messages import Message
 from dialoom.llm.usage import Usage
 from dialoom.llm.usage_limits import Spent
+from dialoom.tools.observe import to_plain
 
 FORMAT: Final = 1
 AgentStopReason: TypeAlias = Literal[
@@ -28,6 +32,7 @@ AgentStopReason: TypeAlias = Literal[
     "usage_limit",
     "length",
     "refused",
+    "blocked",
     "cancelled",
     "timeout",
     "error",
@@ -52,6 +57,7 @@ class AgentResult(msgspec.Struct, frozen=True, kw_only=True):
     - `events`: what happened in this turn, in a fixed order: rounds, calls, results in call order, answer.
     - `cost` is None when the price of an answer is not known.
     - `stop_reason` is `finished` for a whole answer and nothing else. `error` says why it is not.
+    - `agent`: who answered, where one handed over to another; "" for the agent that was asked.
     - `pending`: what waits for a person when it is `needs_approval`.
     - `standing`: where the run stands, for `resume`; None when it is over or a store knows.
     """
@@ -64,6 +70,7 @@ class AgentResult(msgspec.Struct, frozen=True, kw_only=True):
     stop_reason: AgentStopReason
     thread_id: str
     output: object = None
+    agent: str = ""
     error: str | None = None
     pending: tuple[Pending, ...] = ()
     standing: Checkpoint | None = None
@@ -79,7 +86,7 @@ class AgentResult(msgspec.Struct, frozen=True, kw_only=True):
         Raises `StoreError` when `standing` holds something that is none.
         """
         plain = msgspec.structs.replace(self, standing=None)
-        fields: dict[str, object] = {"format": FORMAT, **msgspec.to_builtins(plain)}
+        fields: dict[str, object] = {"format": FORMAT, **cast("dict[str, object]", to_plain(plain))}
         if self.standing is not None:
             encoded = _CODEC.encode(self.standing, omit=frozenset())
             fields["standing"] = msgspec.json.decode(encoded)
@@ -114,14 +121,15 @@ class AgentResult(msgspec.Struct, frozen=True, kw_only=True):
         return cls.from_dict(fields)
 
 
-def result_of(run: RunResult, *, output: object = None, standing: Checkpoint | None = None) -> AgentResult:
-    """Return what a run of an agent's graph came to."""
-    state, spent = run.state, cast("Spent", run.state["spent"]) if "spent" in run.state else Spent()
+def result_of(run: RunResult, spec: AgentSpec, *, standing: Checkpoint | None = None) -> AgentResult:
+    """Return what a run of the graph of `spec` came to."""
+    state, spent = run.state, cast("Spent", run.state.get("spent", Spent()))
     reason = _reason_of(run)
     pending = tuple(pending_of(each) for each in run.interrupts)
     return AgentResult(
         answer=_answer_of(state, reason),
-        output=output,
+        output=None if spec.output is None else spec.output.read(state.get("output", "")),
+        agent=state.get("agent", ""),
         history=history_of(state, open_calls={each.id for each in pending}),
         events=steps_of(state, pending),
         usage=spent.usage,
@@ -131,6 +139,20 @@ def result_of(run: RunResult, *, output: object = None, standing: Checkpoint | N
         pending=pending,
         thread_id=run.thread_id,
         standing=standing,
+    )
+
+
+def blocked_result(blocked: Blocked, history: Sequence[Message], *, thread_id: str) -> AgentResult:
+    """Return the end of a turn that a guard did not let begin."""
+    return AgentResult(
+        answer="",
+        history=tuple(history),
+        events=(),
+        usage=Usage(),
+        cost=Spent().cost,
+        stop_reason="blocked",
+        error=str(blocked),
+        thread_id=thread_id,
     )
 
 

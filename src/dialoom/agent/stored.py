@@ -5,6 +5,7 @@ from typing import Final
 import msgspec
 
 from dialoom.agent.call import CallEnd
+from dialoom.agent.compaction import Summary
 from dialoom.agent.pending import Approval, Approve, Deny, Edit, Question
 from dialoom.graph.codec_types import TypeCodec
 from dialoom.llm.messages import Message
@@ -30,6 +31,7 @@ AGENT_TYPES: Final[tuple[TypeCodec, ...]] = (
     _codec("message", Message),
     _codec("spent", Spent),
     _codec("call_end", CallEnd),
+    _codec("summary", Summary),
     _codec("approval", Approval),
     _codec("question", Question),
     _codec("approve", Approve),

@@ -20,7 +20,9 @@ class AgentStream:
     """
 
     def __init__(
-        self, begin: Callable[[], Awaitable[RunStream]], end: Callable[[RunResult], Awaitable[AgentResult]]
+        self,
+        begin: Callable[[], Awaitable[RunStream | AgentResult]],
+        end: Callable[[RunResult], Awaitable[AgentResult]],
     ) -> None:
         self._begin = begin
         self._end = end
@@ -43,7 +45,11 @@ class AgentStream:
         if self._result is not None:
             raise StopAsyncIteration
         if self._events is None:
-            self._events = await self._begin()
+            begun = await self._begin()
+            if isinstance(begun, AgentResult):
+                self._result = begun
+                raise StopAsyncIteration
+            self._events = begun
         async for event in self._events:
             if isinstance(event, Chunk) and not event.ns:
                 return cast("AgentEvent", event.value)

@@ -28,14 +28,19 @@ class ToolsNode:
     async def __call__(self, ctx: NodeContext) -> NodeResult:
         at, index, count = cast("tuple[int, int, int]", ctx.input)
         message: Message = ctx.state["turn"][at]
-        work = CallWork(self._spec, ctx, message.tool_calls[index], said=message.text)
-        parallel = self._spec.settings.policy.parallel
+        spec = self._spec.member(ctx.state["agent"])
+        work = CallWork(spec, ctx, message.tool_calls[index], said=message.text)
+        parallel = spec.settings.policy.parallel
         if count == 1 or not parallel:
             end = await work.end()
         else:
             async with self._gate(ctx):
                 end: CallEnd = await ctx.aonce("end", work.end)
         writes: dict[str, object] = {"turn": [end.message]}
+        if end.spent.requests:
+            writes["spent"] = end.spent
+        if end.agent:
+            writes["agent"] = end.agent
         if end.card is not None:
             writes["cards"] = [{"call_id": work.call.id, "card": end.card}]
         if not parallel and index + 1 < count:

@@ -111,20 +111,25 @@ class ToolRegistry:
         A tool that `requires_approval` runs as well: who calls this has asked. Raises only what a tool
         raises as a `BaseException`, and `UsageError` for an unknown tool when the policy says so.
         """
-        entry = self._entries.get(call.name)
-        if entry is None:
-            return self._unknown(call.name, policy)
-        arguments = call.arguments
-        if arguments is None and call.problem is None and not call.raw.strip():
-            arguments = {}
-        if arguments is None or call.problem:
-            problem = call.problem or "not_object"
-            return failed(problem, tool=call.name, more={"message": _PROBLEMS[problem]})
-        refusal = self._check(entry, arguments)
+        refusal = self.refusal(call, policy=policy)
         if refusal is not None:
             return refusal
         runner = CallRunner(run=run or ToolRun(), policy=policy, late=self._late)
-        return await runner.answer(entry.tool, call, arguments)
+        return await runner.answer(self._entries[call.name].tool, call, _arguments_of(call) or {})
+
+    def refusal(self, call: ToolCall, *, policy: ToolExecutionPolicy = DEFAULT_POLICY) -> ToolResult | None:
+        """Return what the model is told because `call` cannot be run; None when it can.
+
+        Raises `UsageError` for an unknown tool when the policy says so.
+        """
+        entry = self._entries.get(call.name)
+        if entry is None:
+            return self._unknown(call.name, policy)
+        arguments = _arguments_of(call)
+        if arguments is None:
+            problem = call.problem or "not_object"
+            return failed(problem, tool=call.name, more={"message": _PROBLEMS[problem]})
+        return self._check(entry, arguments)
 
     def _check(self, entry: _Entry, arguments: dict[str, object]) -> ToolResult | None:
         if not self._validates:
@@ -149,3 +154,10 @@ class ToolRegistry:
     def _no_such(self, name: str) -> str:
         names = ", ".join(list(self._entries)[:_MAX_NAMES_SHOWN]) or "none"
         return f"there is no tool {one_line(name, 80)!r}; registered are: {names}"
+
+
+def _arguments_of(call: ToolCall) -> dict[str, object] | None:
+    """Return what a call is to be run with, None when it must not; saying nothing at all is saying `{}`."""
+    if call.problem is not None:
+        return None
+    return {} if call.arguments is None and not call.raw.strip() else call.arguments

@@ -1,0 +1,52 @@
+"""What the model is to read next: the context, the turn, cut to the limits."""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Final
+
+from dialoom.agent.spec import AgentSpec
+from dialoom.graph.state import State
+from dialoom.llm.messages import Message
+from dialoom.llm.trim import TurnWindow
+
+_MAX_WINDOWS: Final = 256
+
+
+class PromptView:
+    """Makes prompts, and remembers of each run how far its history was measured already.
+
+    What is remembered saves time and nothing else: of more than `_MAX_WINDOWS` runs the oldest start anew.
+    """
+
+    def __init__(self) -> None:
+        self._windows: OrderedDict[str, TurnWindow] = OrderedDict()
+
+    def of(self, spec: AgentSpec, state: State, run_id: str) -> Sequence[Message]:
+        """Return the prompt of the next request in `run_id`."""
+        limits = spec.settings.history
+        messages = said(spec, state)
+        return messages if limits is None else self._window(spec, run_id).fit(messages)
+
+    def forget(self, run_id: str) -> None:
+        """Let go of a run that is over."""
+        self._windows.pop(run_id, None)
+
+    def _window(self, spec: AgentSpec, run_id: str) -> TurnWindow:
+        window = self._windows.get(run_id)
+        if window is None:
+            assert spec.settings.history is not None
+            window = self._windows[run_id] = spec.settings.history.window()
+            while len(self._windows) > _MAX_WINDOWS:
+                self._windows.popitem(last=False)
+        return window
+
+
+def said(spec: AgentSpec, state: State) -> list[Message]:
+    """Return context and turn, without an answer that broke off just now: it is being asked for again."""
+    before = spec.context(state) if callable(spec.context) else spec.context
+    turn: Sequence[Message] = state["turn"]
+    messages = [*before, *turn]
+    broken: Sequence[tuple[int, str]] = state["broken"]
+    if broken and broken[-1][0] == len(turn) - 1:
+        messages.pop()
+    return messages
