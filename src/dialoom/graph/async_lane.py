@@ -11,7 +11,7 @@ from dialoom.graph.commit import Outcome
 from dialoom.graph.context import NodeContext
 from dialoom.graph.drive import drive
 from dialoom.graph.guard import Chance, persevere, timed_out
-from dialoom.graph.lane import Failure, Task, attempt, lines_of, try_guarded
+from dialoom.graph.lane import Failure, Task, attempt, caught, lines_of, try_guarded
 from dialoom.graph.loops import post, resolve
 from dialoom.graph.publish import Publisher
 from dialoom.graph.result import RunResult
@@ -27,10 +27,16 @@ T = TypeVar("T")
 class AsyncLane:
     """Runs async nodes in the task that made it, blocking ones on workers, at most `limit` at once.
 
-    Hold it with `async with` around the run. A stop request cancels this task while it waits for nodes, the
+    Whoever makes it calls `end` after the run. A stop request cancels this task while it waits for nodes, the
     way `asyncio.timeout` does, and is told from a cancellation by others by counting; that one is kept in
     `cancelled`, for the owner to raise once the run is safely over.
     """
+
+    __slots__ = (
+        "_asked", "_cancels", "_chance", "_clock", "_forget", "_in_nodes", "_limit", "_loop", "_publisher",
+        "_stop", "_task", "_timer", "cancelled",
+    )  # fmt: skip
+    may_block = False
 
     def __init__(
         self,
@@ -52,23 +58,36 @@ class AsyncLane:
         self._cancels = self._task.cancelling()
         self._in_nodes = False
         self._asked = False
-        self._timer: asyncio.Task[None] | None = None
+        seconds = stop.remaining()
+        self._timer = None if seconds is None else self._loop.create_task(self._expire(seconds))
         self._forget = stop.scope.add_callback(lambda: post(self._loop, self._interrupt))
 
-    async def __aenter__(self) -> "AsyncLane":
-        if (seconds := self._stop.remaining()) is not None:
-            self._timer = self._loop.create_task(self._expire(seconds))
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
+    def end(self) -> "asyncio.Task[None] | None":
+        """Listen no more; returns the timer of the run, cancelled, for the caller to wait for."""
         self._forget()
         if self._timer is not None:
             self._timer.cancel()
-            await asyncio.wait({self._timer})
+        return self._timer
+
+    def begin_nodes(self) -> None:
+        self._in_nodes = True
+
+    def end_nodes(self) -> None:
+        self._in_nodes = False
+        if self._asked:
+            self._asked = False
+            self._task.uncancel()
+
+    def caught(self, node: str, error: BaseException) -> Outcome:
+        if not isinstance(error, asyncio.CancelledError):
+            return caught(node, error)
+        if self._task.cancelling() - self._asked > self._cancels:
+            self._cancelled_by_others(error)
+        return None if self._stop.scope.cancelled else _stray(node, error)
 
     async def run_nodes(self, tasks: Sequence[Task]) -> Sequence[Outcome]:
         outcomes: list[Outcome] = [None] * len(tasks)
-        self._in_nodes = True
+        self.begin_nodes()
         try:
             if len(tasks) == 1:
                 spec, context = tasks[0]
@@ -79,10 +98,7 @@ class AsyncLane:
             if self._task.cancelling() - self._asked > self._cancels:
                 self._cancelled_by_others(error)
         finally:
-            self._in_nodes = False
-            if self._asked:
-                self._asked = False
-                self._task.uncancel()
+            self.end_nodes()
         return outcomes
 
     async def in_store(self, call: Callable[[], T], *, blocking: bool) -> T:
@@ -148,7 +164,7 @@ class AsyncLane:
             task = _current_task()
             if task.cancelling() > (self._cancels if task is self._task else 0):
                 raise
-            return error_of(spec.name, error, prefix="nobody cancelled the run, but the node raised ")
+            return _stray(spec.name, error)
 
     async def try_once(self, spec: NodeSpec, context: NodeContext) -> Outcome | Failure:
         if spec.timeout is not None:
@@ -227,11 +243,19 @@ class AsyncLane:
 async def carry_on_loop(run: Run) -> RunResult:
     """Execute `run` in this task. Cancelled meanwhile, it first brings the run to a safe end, then raises."""
     limit = run.options.max_concurrency
-    async with AsyncLane(run.stop, run.publisher, limit, clock=run.clock, chance=run.chance) as lane:
+    lane = AsyncLane(run.stop, run.publisher, limit, clock=run.clock, chance=run.chance)
+    try:
         result = await run.execute(lane)
+    finally:
+        if (timer := lane.end()) is not None:
+            await asyncio.wait({timer})
     if lane.cancelled is not None:
         raise lane.cancelled
     return result
+
+
+def _stray(node: str, error: asyncio.CancelledError) -> Outcome:
+    return error_of(node, error, prefix="nobody cancelled the run, but the node raised ")
 
 
 def _current_task() -> "asyncio.Task[Any]":

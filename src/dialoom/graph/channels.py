@@ -22,12 +22,23 @@ UNSET: Final = Unset()
 
 
 class Channel(msgspec.Struct, frozen=True):
-    """One cell. `type`, anything `msgspec.convert` takes, is that of the whole value; None is no check."""
+    """One cell. `type`, anything `msgspec.convert` takes, is that of the whole value; None is no check.
+
+    A write whose type is in `as_it_is` is set without another look; `prepared` finds out.
+    """
 
     name: str
     reducer: Reducer
     type: object | None = None
     default: object = UNSET
+    as_it_is: frozenset[object] = frozenset()
+
+    def prepared(self) -> "Channel":
+        """Return the channel with `as_it_is` worked out."""
+        if self.reducer.kind != "set" or self.reducer.combine is not None:
+            return self
+        kinds: list[object] = [kind for kind in UNCHANGING if self.type is None or self.type is kind]
+        return msgspec.structs.replace(self, as_it_is=frozenset(kinds))
 
 
 class WriteRefused(Exception):  # noqa: N818 - says what happened; it never leaves the engine
@@ -64,6 +75,10 @@ def apply_writes(
         if channel is None:
             known = ", ".join(sorted(channels)) or "none"
             raise WriteRefused(source, str(name), f"there is no such channel; the graph has: {known}")
+        if type(written) in channel.as_it_is:
+            values[name] = written
+            ops.append(Op(name, "set", written))
+            continue
         try:
             op = operation(channel, values, written)
             apply(values, op)

@@ -10,7 +10,7 @@ from dialoom.graph.frontier import Frontier, Send, TaskNote
 from dialoom.graph.frozen import FrozenDict
 from dialoom.graph.names import START
 from dialoom.graph.ops import Op, fold
-from dialoom.graph.plan import follow, numbered, routed, settle, tasks_of, way_trouble
+from dialoom.graph.plan import after_lone, follow, settle, tasks_of, way_trouble
 from dialoom.graph.result import NodeError, NodeResult
 from dialoom.graph.state import State
 from dialoom.graph.table import Table
@@ -50,10 +50,11 @@ def conclude(
     pauses or was stopped stays ready and keeps its `notes`; what its siblings did counts once, and what they
     lead to waits for it. When one write does not fit, nothing of the superstep counts.
     """
-    lone = len(outcomes) == 1 and frontier.ready and not table.joins
-    only = outcomes[0] if lone and not (frontier.deferred or frontier.deferred_sends) else None
-    if isinstance(only, NodeResult) and only.goto is None and not only.sends:
-        return _conclude_lone(table, state, frontier, only)
+    if len(outcomes) == 1 and isinstance(only := outcomes[0], NodeResult):
+        spec = table.nodes[frontier.ready[0]] if len(frontier.ready) == 1 else None
+        if spec is not None and spec.alone is frontier and only.goto is None and not only.sends:
+            step = conclude_lone(table, state, spec.name, only.writes)
+            return msgspec.structs.replace(step, halt=True) if only.halt and step.finished else step
     return conclude_any(table, state, frontier, outcomes, notes)
 
 
@@ -99,7 +100,7 @@ def _onward(
 ) -> tuple[Frontier, tuple[NodeError, ...]]:
     on = follow(table, state, frontier, left, {task.node for task in held})
     if not held and not on.unrouted:
-        return Frontier(on.reached, sends=on.sends, joins=on.joins), on.errors
+        return table.frontier(on.reached, sends=on.sends, joins=on.joins), on.errors
     waits = Frontier(
         tuple(task.node for task in held if task.item is None),
         on.reached,
@@ -128,25 +129,17 @@ def _kept(table: Table, notes: Sequence[TaskNote], held: Sequence[Send]) -> tupl
     return tuple(sorted(kept, key=lambda note: (nodes[note.node].order, note.item or 0)))
 
 
-def _conclude_lone(table: Table, state: State, frontier: Frontier, result: NodeResult) -> Step:
-    """Conclude for one node that finished: nearly every superstep there is, at two thirds of the cost."""
-    (name,) = frontier.ready
-    values = dict(state)
+def conclude_lone(table: Table, state: State, name: str, writes: Mapping[str, Any]) -> Step:
+    """Conclude for one node that was alone and finished with `writes`: nearly every superstep there is."""
+    values = state.copy()
     try:
-        ops = apply_writes(table.channels, values, name, result.writes)
+        ops = apply_writes(table.channels, values, name, writes)
     except WriteRefused as misfit:
+        frontier = table.frontier((name,))
         return Step(state, frontier, errors=(refused(misfit.source, str(misfit)),))
     after = State(values) if ops else state
-    exits = table.exits[name]
-    if not exits.routes:
-        return Step(after, Frontier(exits.static), tuple(ops), frontier.ready, (), result.halt)
-    reached, sends, error = routed(table, after, name)
-    if error is not None:
-        onward = Frontier((), unrouted=frontier.ready)
-        return Step(after, onward, tuple(ops), frontier.ready, (error,), result.halt)
-    ready = table.in_order(reached)
-    onward = Frontier(ready, sends=numbered(sends)) if sends else Frontier(ready)
-    return Step(after, onward, tuple(ops), frontier.ready, (), result.halt)
+    onward, error = after_lone(table, after, name)
+    return Step(after, onward, tuple(ops), (name,), () if error is None else (error,))
 
 
 def accept_input(table: Table, state: State, frontier: Frontier, writes: Mapping[str, Any]) -> Step:

@@ -7,6 +7,7 @@ from typing import cast
 
 from dialoom.graph.channels import initial_operation
 from dialoom.graph.draft import Draft, JoinDraft, NodeDraft, RouteDraft
+from dialoom.graph.frontier import Frontier
 from dialoom.graph.items import item_node
 from dialoom.graph.joins import Join
 from dialoom.graph.names import END, START
@@ -16,8 +17,11 @@ from dialoom.graph.table import Exits, NodeSpec, Route, Table
 def compile_draft(draft: Draft) -> Table:
     """Return the table of `draft`, which has no problems. Later changes of the draft do not reach it."""
     order = {node.name: at for at, node in enumerate(draft.nodes)}
-    nodes = {node.name: _spec(node, order[node.name]) for node in draft.nodes}
-    channels = {channel.name: channel for channel in draft.channels}
+    lone = (
+        {} if draft.joins else {node.name: Frontier((node.name,)) for node in draft.nodes if _is_simple(node)}
+    )
+    nodes = {node.name: _spec(node, order[node.name], lone.get(node.name)) for node in draft.nodes}
+    channels = {channel.name: channel.prepared() for channel in draft.channels}
     initial = {
         name: op for name, channel in channels.items() if (op := initial_operation(channel)) is not None
     }
@@ -26,7 +30,7 @@ def compile_draft(draft: Draft) -> Table:
         channels=channels,
         initial=initial,
         nodes=nodes,
-        exits={name: _exits(draft, name, order) for name in (START, *order)},
+        exits={name: _exits(draft, name, order, lone=lone) for name in (START, *order)},
         has_async=any(node.is_async for node in nodes.values()),
         has_maps=any(node.each is not None for node in nodes.values()),
         joins={join.target: _join(draft, join) for join in draft.joins},
@@ -77,7 +81,15 @@ def is_async(fn: Callable[..., object]) -> bool:
     return inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(type(fn).__call__)
 
 
-def _spec(node: NodeDraft, order: int) -> NodeSpec:
+def _is_simple(node: NodeDraft) -> bool:
+    return node.each is None and not _is_guarded(node)
+
+
+def _is_guarded(node: NodeDraft) -> bool:
+    return node.retry is not None or node.timeout is not None
+
+
+def _spec(node: NodeDraft, order: int, alone: Frontier | None) -> NodeSpec:
     waits = is_async(node.fn)
     return NodeSpec(
         name=node.name,
@@ -91,18 +103,33 @@ def _spec(node: NodeDraft, order: int) -> NodeSpec:
         each=node.each,
         resume_node=node.child.resume_node if node.child else None,
         child=node.child.table if node.child else None,
-        guarded=node.retry is not None or node.timeout is not None,
+        guarded=_is_guarded(node),
+        alone=alone,
     )
 
 
-def _exits(draft: Draft, name: str, order: dict[str, int]) -> Exits:
+def _exits(draft: Draft, name: str, order: Mapping[str, int], *, lone: Mapping[str, Frontier]) -> Exits:
     static = {target for source, target in draft.edges if source == name and target != END}
+    names = tuple(sorted(static, key=order.__getitem__))
     routes = [
         Route(route.decide, _ways(route, order), route.default)
         for route in draft.routes
         if route.source == name
     ]
-    return Exits(tuple(sorted(static, key=order.__getitem__)), tuple(routes))
+    if not routes:
+        return Exits(names, always=_frontier(names, lone))
+    if len(routes) > 1 or names:
+        return Exits(names, tuple(routes))
+    ways = routes[0].ways.items()
+    chosen = {label: _frontier(() if target == END else (target,), lone) for label, target in ways}
+    return Exits(routes=tuple(routes), chosen=chosen)
+
+
+def _frontier(names: tuple[str, ...], lone: Mapping[str, Frontier]) -> Frontier:
+    if len(names) != 1:
+        return Frontier(names)
+    (name,) = names
+    return lone.get(name, Frontier(names))
 
 
 def _ways(route: RouteDraft, order: Iterable[str]) -> dict[str, str]:

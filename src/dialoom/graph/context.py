@@ -1,6 +1,6 @@
 """What a node is given: the state before its superstep, and the few things it may do meanwhile."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -10,7 +10,7 @@ from dialoom.base.clock import Clock
 from dialoom.graph.channels import Channel
 from dialoom.graph.memo import Memo
 from dialoom.graph.options import RunOptions
-from dialoom.graph.publish import Publisher
+from dialoom.graph.publish import Emit, Publisher
 from dialoom.graph.state import State
 
 T = TypeVar("T")
@@ -41,7 +41,8 @@ class RunHandle(Protocol):
 
     def stop_requested(self) -> bool: ...
     def raise_if_stopped(self) -> None: ...
-    def emit(self, node: str, step: int, value: object) -> None: ...
+    @property
+    def emit(self) -> Emit: ...
     async def aemit(self, node: str, step: int, value: object) -> None: ...
     def memo(self, context: "NodeContext") -> Memo: ...
     def nest(self, context: "NodeContext") -> Nest: ...
@@ -97,9 +98,9 @@ class NodeContext(msgspec.Struct, frozen=True, eq=False):  # a Struct because ev
         """
         self._run.emit(self.node, self.step, value)
 
-    async def aemit(self, value: object) -> None:
+    def aemit(self, value: object) -> Coroutine[Any, Any, None]:
         """Show `value` to whoever listens to the run, waiting while the reader of a stream is behind."""
-        await self._run.aemit(self.node, self.step, value)
+        return self._run.aemit(self.node, self.step, value)
 
     def interrupt(self, payload: object, *, key: str | None = None, schema: object | None = None) -> Any:
         """Pause the run until `payload` is answered from outside, and return the answer.

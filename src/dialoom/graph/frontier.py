@@ -1,9 +1,11 @@
 """Where a thread stands: what runs next, what waits, and what those that wait have already. Plain data."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
+
+from dialoom.graph.names import START
 
 
 class Send(msgspec.Struct, frozen=True):
@@ -113,3 +115,7 @@ class Frontier(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(
             self, notes=tuple(note for note in newest.values() if note.says_anything)
         )
+
+
+AT_ENTRY: Final = Frontier(unrouted=(START,))
+"""Where a thread stands before its first superstep."""

@@ -1,7 +1,7 @@
 """Doing: one attempt at a node, and what the engine asks of whatever carries a run."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeGuard, TypeVar, cast
 
 import msgspec
 
@@ -34,6 +34,21 @@ class Lane(Protocol):
     into the engine: cancelled from outside, it asks its run to stop, and whoever made it raises at the end.
     """
 
+    may_block: bool
+    """Whether plain nodes and stores that block may be called right here."""
+
+    def begin_nodes(self) -> None:
+        """Say that from here on the engine itself awaits nodes, one after the other."""
+        ...
+
+    def end_nodes(self) -> None:
+        """Say that it does so no more."""
+        ...
+
+    def caught(self, node: str, error: BaseException) -> Outcome:
+        """Return what it comes to that `node`, awaited by the engine, raised `error`; or raise it on."""
+        ...
+
     async def run_nodes(self, tasks: Sequence[Task]) -> Sequence[Outcome]:
         """Run all `tasks` and return their outcomes in that order; None where a stop left one unfinished."""
         ...
@@ -60,13 +75,9 @@ async def attempt(spec: NodeSpec, context: NodeContext, publisher: Publisher | N
         output = spec.fn(context)
         if spec.is_async:
             output = await cast("Awaitable[NodeOutput]", output)
-        outcome = _read(spec.name, output)
-    except Cancelled:
-        outcome = None
-    except Interrupted:
-        outcome = PAUSED
-    except Exception as error:  # noqa: BLE001 - seam: nodes are foreign code
-        outcome = error_of(spec.name, error)
+        outcome = read(spec.name, output)
+    except BaseException as error:  # noqa: BLE001 - seam: `caught` raises on what is not for the engine
+        outcome = caught(spec.name, error)
     finally:
         if publisher is not None:
             publisher.node_end(context.step, spec.name, status_of(outcome), context.item)
@@ -79,16 +90,27 @@ async def try_guarded(spec: NodeSpec, context: NodeContext) -> Outcome | Failure
         output = spec.fn(context)
         if spec.is_async:
             output = await cast("Awaitable[NodeOutput]", output)
-        outcome = _read(spec.name, output)
-    except Cancelled:
-        return None
-    except Interrupted:
-        return PAUSED
+        outcome = read(spec.name, output)
     except Exception as error:  # noqa: BLE001 - seam: nodes are foreign code
         return Failure(error_of(spec.name, error), error)
+    except BaseException as error:  # noqa: BLE001 - seam: `caught` raises on what is not for the engine
+        return caught(spec.name, error)
     if isinstance(outcome, NodeError):
         return Failure(outcome, NodeFailedError(outcome.message))
     return outcome
+
+
+def caught(node: str, error: BaseException) -> Outcome:
+    """Return what it comes to that `node` raised `error`. Raises it on when no node may be kept from that."""
+    match error:
+        case Cancelled():
+            return None
+        case Interrupted():
+            return PAUSED
+        case Exception():
+            return error_of(node, error)
+        case _:
+            raise error
 
 
 def status_of(outcome: Outcome) -> NodeStatus:
@@ -99,9 +121,10 @@ def status_of(outcome: Outcome) -> NodeStatus:
     return "ok" if isinstance(outcome, NodeResult) else "error"
 
 
-def _read(node: str, output: object) -> NodeResult | NodeError:
-    if type(output) is dict:  # first, because the general check for a mapping costs ten times as much
-        return NodeResult(writes=cast("dict[str, Any]", output))
+def read(node: str, output: object) -> NodeResult | NodeError:
+    """Return what `node` gave back as a result, or what is wrong with it."""
+    if is_dict(output):
+        return NodeResult(writes=output)
     if output is None:
         return _NOTHING
     if isinstance(output, NodeResult):
@@ -121,6 +144,11 @@ def _read(node: str, output: object) -> NodeResult | NodeError:
 
 
 _NOTHING = NodeResult()
+
+
+def is_dict(output: object) -> TypeGuard[dict[str, Any]]:
+    """Tell the usual output at a tenth of what the general check for a mapping costs."""
+    return type(output) is dict
 
 
 def lines_of(tasks: Sequence[Task], waiting: Sequence[int], limit: int) -> list[tuple[int, Sequence[int]]]:

@@ -19,6 +19,9 @@ class Mailbox:
 
     `put` never waits: a writer waits before it, with `room` on that loop and `wait_for_room` on any other
     thread. Code on the loop that cannot wait may run ahead to `HARD_LIMIT` events.
+
+    The events are in a deque, whose ends are safe to use from any thread. The lock is for those who wait: who
+    is about to looks once more while he holds it, so whoever finds nobody waiting need not take it.
     """
 
     def __init__(self, size: int, *, loop_thread: int) -> None:
@@ -37,37 +40,37 @@ class Mailbox:
         return len(self._events) >= self._size and not self._unbounded
 
     def put(self, event: GraphEvent) -> None:
-        with self._lock:
-            self._events.append(event)
-            readers, self._readers = self._readers, []
-        for wake in readers:
-            wake()
+        self._events.append(event)
+        if self._readers:
+            self._wake_readers()
 
     def let_go(self) -> None:
         """Let no writer wait from now on: the run is asked to stop and must not hang on its reader."""
-        with self._lock:
-            self._unbounded = True
-            writers, self._writers = self._writers, []
-        for wake in writers:
-            wake()
+        self._unbounded = True
+        self._wake_writers()
 
     def close(self) -> None:
         """Say that no event follows."""
-        with self._lock:
-            self._closed = True
-            readers, self._readers = self._readers, []
-        for wake in readers:
-            wake()
+        self._closed = True
+        self._wake_readers()
+
+    def next(self) -> GraphEvent | None:
+        """Return the next event, None when there is none yet."""
+        event = self._events.popleft() if self._events else None
+        if self._writers and len(self._events) <= self._low:
+            # not at every event: a writer that wakes for one place would only wait again
+            self._wake_writers()
+        return event
 
     async def atake(self) -> GraphEvent | None:
         """Return the next event, None when there will be none."""
-        while (event := self._next()) is None and not self._drained():
+        while (event := self.next()) is None and not self._drained():
             await self._pause(self._readers_wait)
         return event
 
     def take(self) -> GraphEvent | None:
         """Return the next event, None when there will be none; blocks the thread until one is known."""
-        while (event := self._next()) is None and not self._drained():
+        while (event := self.next()) is None and not self._drained():
             self._block(self._readers_wait)
         return event
 
@@ -87,20 +90,20 @@ class Mailbox:
         while self.full():
             self._block(self._writers_wait)
 
-    def _next(self) -> GraphEvent | None:
+    def _drained(self) -> bool:
+        return self._closed and not self._events
+
+    def _wake_readers(self) -> None:
         with self._lock:
-            event = self._events.popleft() if self._events else None
-            writers: list[Callable[[], None]] = []
-            if len(self._events) <= self._low:
-                # not at every event: a writer that wakes for one place would only wait again
-                writers, self._writers = self._writers, writers
+            readers, self._readers = self._readers, []
+        for wake in readers:
+            wake()
+
+    def _wake_writers(self) -> None:
+        with self._lock:
+            writers, self._writers = self._writers, []
         for wake in writers:
             wake()
-        return event
-
-    def _drained(self) -> bool:
-        with self._lock:
-            return self._closed and not self._events
 
     def _readers_wait(self, wake: Callable[[], None]) -> bool:
         with self._lock:

@@ -12,6 +12,16 @@ from dialoom.graph.retention import check_retention, first_kept
 from dialoom.graph.state import EMPTY, State
 
 
+class _Thread:
+    """The checkpoints of a thread by their ids, oldest first, and the version of its newest one."""
+
+    __slots__ = ("checkpoints", "version")
+
+    def __init__(self) -> None:
+        self.checkpoints: dict[str, Checkpoint] = {}
+        self.version = 0
+
+
 class MemoryCheckpointStore:
     """Keeps of each checkpoint what changed; the state is folded from that when somebody asks.
 
@@ -23,26 +33,32 @@ class MemoryCheckpointStore:
     def __init__(self, *, clock: Clock = SYSTEM_CLOCK) -> None:
         self._clock = clock
         self._lock = Lock()
-        self._threads: dict[str, dict[str, Checkpoint]] = {}
+        self._threads: dict[str, _Thread] = {}
 
     def save(self, checkpoint: Checkpoint) -> None:
-        with self._lock:
-            held = self._threads.get(checkpoint.thread_id, {})
-            if checkpoint.id in held:
+        bare = msgspec.structs.replace(checkpoint, state=EMPTY)
+        self._lock.acquire()  # at half the cost of `with`, for what every superstep does
+        try:
+            held = self._threads.get(checkpoint.thread_id)
+            if held is None:
+                held = _Thread()
+            elif checkpoint.id in held.checkpoints:
                 return
-            newest = next(reversed(held.values())).version if held else 0
-            if checkpoint.version != newest + 1:
+            if checkpoint.version != held.version + 1:
                 raise ConflictError(
-                    f"thread {checkpoint.thread_id!r} is at version {newest}, so another run was first;"
+                    f"thread {checkpoint.thread_id!r} is at version {held.version}, so another run was first;"
                     " load it again, then decide"
                 )
-            if checkpoint.parent_id is not None and checkpoint.parent_id not in held:
+            if checkpoint.parent_id is not None and checkpoint.parent_id not in held.checkpoints:
                 raise StoreError(
                     f"thread {checkpoint.thread_id!r} has no checkpoint {checkpoint.parent_id!r} to follow;"
                     " resume from one of its own"
                 )
-            held[checkpoint.id] = msgspec.structs.replace(checkpoint, state=EMPTY)
+            held.checkpoints[checkpoint.id] = bare
+            held.version = checkpoint.version
             self._threads[checkpoint.thread_id] = held
+        finally:
+            self._lock.release()
 
     def load(self, thread_id: str, checkpoint_id: str | None = None) -> Checkpoint | None:
         held = self._held(thread_id)
@@ -82,12 +98,13 @@ class MemoryCheckpointStore:
         """Do nothing: what is forgotten takes no memory."""
 
     def _prune(self, thread_id: str, keep_last: int | None, since: float | None) -> int:
-        held = self._threads.get(thread_id, {})
+        thread = self._threads.get(thread_id, _Thread())
+        held = thread.checkpoints
         first = first_kept([checkpoint.created for checkpoint in held.values()], keep_last, since)
         if first:
             kept = _with_states(held)[first:]
             ids = {checkpoint.id for checkpoint in kept}
-            self._threads[thread_id] = {
+            thread.checkpoints = {
                 checkpoint.id: checkpoint
                 if checkpoint.parent_id not in ids
                 else msgspec.structs.replace(checkpoint, state=EMPTY)
@@ -97,7 +114,7 @@ class MemoryCheckpointStore:
 
     def _held(self, thread_id: str) -> dict[str, Checkpoint]:
         with self._lock:
-            return dict(self._threads.get(thread_id, {}))
+            return dict(self._threads.get(thread_id, _Thread()).checkpoints)
 
 
 def _begun(oldest: Checkpoint) -> State:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from dialoom.graph.frontier import Frontier, JoinCount, Send
+from dialoom.graph.frontier import AT_ENTRY, Frontier, JoinCount, Send
 from dialoom.graph.joins import arrive
 from dialoom.graph.names import END, START
 from dialoom.graph.result import NodeError, NodeResult
@@ -46,20 +46,34 @@ def routed(table: Table, state: State, name: str) -> tuple[list[str], list[Send]
     exits = table.exits[name]
     try:
         for route in exits.routes:
-            answer = route.decide(state)
-            if type(answer) is str:  # first, because it is what nearly every edge answers
-                target = route.ways.get(answer)
-                reached.append(_labelled(route, answer) if target is None else target)
-                continue
-            for label in (answer,) if isinstance(answer, (str, Send)) else answer:
-                if isinstance(label, Send):
-                    sends.append(_sent(table, label))
-                else:
-                    reached.append(_labelled(route, label))
+            _take(table, route, route.decide(state), reached, sends=sends)
     except Exception as error:  # noqa: BLE001 - seam: routes are foreign code
         return [], [], _route_error(name, error)
     reached += exits.static
     return reached, sends, None
+
+
+def after_lone(table: Table, state: State, name: str) -> tuple[Frontier, NodeError | None]:
+    """Return what follows `name` when nothing else ran, and why a conditional edge of it is no help."""
+    exits = table.exits[name]
+    if exits.always is not None:
+        return exits.always, None
+    reached: list[str] = []
+    sends: list[Send] = []
+    error = None
+    if not exits.chosen:
+        reached, sends, error = routed(table, state, name)
+    else:
+        try:
+            answer = exits.routes[0].decide(state)
+            if type(answer) is str and (onward := exits.chosen.get(answer)) is not None:
+                return onward, None
+            _take(table, exits.routes[0], answer, reached, sends=sends)
+        except Exception as failure:  # noqa: BLE001 - seam: routes are foreign code
+            error = _route_error(name, failure)
+    if error is not None:
+        return Frontier(unrouted=(name,)), error
+    return table.frontier(table.in_order(reached), sends=numbered(sends)), None
 
 
 def follow(
@@ -98,6 +112,9 @@ def follow(
 
 def settle(table: Table, state: State, frontier: Frontier) -> tuple[Frontier, tuple[NodeError, ...]]:
     """Return `frontier` with its unrouted asked again and, when nothing else is due, its deferred ready."""
+    if frontier is AT_ENTRY and not table.joins:
+        onward, error = after_lone(table, state, START)
+        return onward, () if error is None else (error,)
     held = {*frontier.ready, *(send.node for send in frontier.sends)}
     on = follow(table, state, frontier, [(name, NodeResult()) for name in frontier.unrouted], held)
     if held or on.unrouted:
@@ -111,7 +128,7 @@ def settle(table: Table, state: State, frontier: Frontier) -> tuple[Frontier, tu
             notes=frontier.notes,
         )
         return waits, on.errors
-    return Frontier(on.reached, sends=on.sends, joins=on.joins), on.errors
+    return table.frontier(on.reached, sends=on.sends, joins=on.joins), on.errors
 
 
 def way_trouble(table: Table, node: str, result: NodeResult) -> NodeError | None:
@@ -137,6 +154,22 @@ def numbered(sends: Sequence[Send]) -> tuple[Send, ...]:
         following[send.node] = item + 1
         result.append(Send(send.node, send.input, item))
     return tuple(result)
+
+
+def _take(
+    table: Table,
+    route: Route,
+    answer: str | Send | Sequence[str | Send],
+    reached: list[str],
+    *,
+    sends: list[Send],
+) -> None:
+    """Add where `answer` leads. Raises RouteRefused when that is nowhere, TypeError when it is no answer."""
+    for label in (answer,) if isinstance(answer, (str, Send)) else answer:
+        if isinstance(label, Send):
+            sends.append(_sent(table, label))
+        else:
+            reached.append(_labelled(route, label))
 
 
 def _labelled(route: Route, label: str) -> str:

@@ -8,7 +8,7 @@ import msgspec
 from dialoom.base.errors import UsageError
 from dialoom.graph.checkpoint import Checkpoint
 from dialoom.graph.errors import GraphChangedError
-from dialoom.graph.frontier import Frontier
+from dialoom.graph.frontier import AT_ENTRY, Frontier
 from dialoom.graph.frozen import FrozenList
 from dialoom.graph.log import AppendLog
 from dialoom.graph.migrate import Moved, migrated
@@ -20,7 +20,6 @@ from dialoom.graph.state import EMPTY, State, settled_value
 from dialoom.graph.table import Table
 
 T = TypeVar("T")
-AT_ENTRY = Frontier(unrouted=(START,))
 
 
 class Start(msgspec.Struct, frozen=True):
@@ -50,9 +49,6 @@ class Position(msgspec.Struct, frozen=True):
     version: int = 0
     checkpoint_id: str | None = None
     rewrites: tuple[Op, ...] = ()
-
-    def moved(self, state: State, frontier: Frontier) -> "Position":
-        return Position(state, frontier, self.version, self.checkpoint_id)
 
 
 class StoreAccess(Protocol):

@@ -1,8 +1,9 @@
 """Telling listeners: one at a time, numbered without gaps, nothing after the last word."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from threading import RLock
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Protocol, TypedDict
 
 from dialoom.base.clock import Clock
 from dialoom.base.events import Observer, notify
@@ -24,6 +25,12 @@ from dialoom.graph.result import NodeError, RunResult
 
 if TYPE_CHECKING:
     from dialoom.graph.mailbox import Mailbox
+
+
+class Emit(Protocol):
+    """Tells a value that a node emitted in a superstep."""
+
+    def __call__(self, node: str, step: int, value: object) -> None: ...
 
 
 class Origin(TypedDict):
@@ -62,10 +69,13 @@ class Publisher:
     ) -> None:
         self.mailbox = mailbox
         self._origin = origin
+        self._run_id, self._thread_id, self._ns = origin["run_id"], origin["thread_id"], origin["ns"]
         self._observers = observers
         self._clock = clock
         self._tally = tally or Tally()
         self._lock = self._tally.lock
+        self._acquire, self._release = self._lock.acquire, self._lock.release
+        self._tell = _teller(observers, mailbox)
         self._begun: dict[tuple[str, int | None], float] = {}
 
     def within(self, ns: tuple[str, ...]) -> "Publisher":
@@ -75,36 +85,51 @@ class Publisher:
 
     def run_begin(self, graph: str) -> None:
         with self._lock:
-            self._send(RunBegin(**self._origin, seq=self._next(), graph=graph))
+            self._tell(RunBegin(**self._origin, seq=self._next(), graph=graph))
 
     def node_begin(self, step: int, node: str, item: int | None = None) -> None:
         with self._lock:
             if self._tally.over:
                 return
             self._begun[node, item] = self._clock.monotonic()
-            self._send(NodeBegin(**self._origin, seq=self._next(), step=step, node=node, item=item))
+            self._tell(NodeBegin(**self._origin, seq=self._next(), step=step, node=node, item=item))
 
-    def chunk(self, step: int, node: str, value: object) -> None:
+    def emitter(self) -> Emit:
+        """Return what tells an emitted value; on a worker thread it first waits for a reader behind."""
+        return self._chunk if self.mailbox is None else self._patient
+
+    async def aemit(self, node: str, step: int, value: object) -> None:
+        """Tell an emitted value; first wait while the reader is behind."""
+        mailbox = self.mailbox
+        if mailbox is not None and mailbox.full():
+            await mailbox.room()
+        self._chunk(node, step, value)
+
+    def _patient(self, node: str, step: int, value: object) -> None:
+        if self.mailbox is not None:
+            self.mailbox.wait_for_room()
+        self._chunk(node, step, value)
+
+    def _chunk(self, node: str, step: int, value: object) -> None:
         """Tell a value: the one event that comes by the thousand, so it is spelled out at half the cost."""
-        origin = self._origin
-        self._lock.acquire()
+        tally = self._tally
+        self._acquire()
         try:
-            if self._tally.over:
+            if tally.over:
                 return
-            tally = self._tally
             tally.seq += 1
             event = Chunk(
-                run_id=origin["run_id"],
+                run_id=self._run_id,
                 seq=tally.seq,
-                thread_id=origin["thread_id"],
-                ns=origin["ns"],
+                thread_id=self._thread_id,
+                ns=self._ns,
                 step=step,
                 node=node,
                 value=value,
             )
-            self._send(event)
+            self._tell(event)
         finally:
-            self._lock.release()
+            self._release()
 
     def node_end(self, step: int, node: str, status: NodeStatus, item: int | None = None) -> None:
         """Tell how a node ended; only the first time, so a late word of an abandoned node is not heard."""
@@ -112,7 +137,7 @@ class Publisher:
             begun = self._begun.pop((node, item), None)
             if begun is None:
                 return
-            self._send(
+            self._tell(
                 NodeEnd(
                     **self._origin,
                     seq=self._next(),
@@ -134,7 +159,7 @@ class Publisher:
         with self._lock:
             if self._tally.over:
                 return
-            self._send(
+            self._tell(
                 Retry(
                     **self._origin,
                     seq=self._next(),
@@ -149,13 +174,13 @@ class Publisher:
     def interrupted(self, step: int, interrupts: Sequence[Interrupt]) -> None:
         with self._lock:
             for each in interrupts:
-                self._send(InterruptEvent(**self._origin, seq=self._next(), step=step, interrupt=each))
+                self._tell(InterruptEvent(**self._origin, seq=self._next(), step=step, interrupt=each))
 
     def step_committed(
         self, step: int, nodes: tuple[str, ...], channels: tuple[str, ...], checkpoint_id: str | None
     ) -> None:
         with self._lock:
-            self._send(
+            self._tell(
                 StepCommitted(
                     **self._origin,
                     seq=self._next(),
@@ -169,7 +194,7 @@ class Publisher:
     def failed(self, step: int, errors: Sequence[NodeError]) -> None:
         with self._lock:
             for error in errors:
-                self._send(
+                self._tell(
                     ErrorEvent(
                         **self._origin,
                         seq=self._next(),
@@ -181,7 +206,7 @@ class Publisher:
 
     def run_finished(self, result: RunResult) -> None:
         with self._lock:
-            self._send(
+            self._tell(
                 RunFinished(
                     **self._origin,
                     seq=self._next(),
@@ -196,8 +221,16 @@ class Publisher:
         self._tally.seq += 1
         return self._tally.seq
 
-    def _send(self, event: GraphEvent) -> None:
-        if self._observers:
-            notify(self._observers, event)
-        if self.mailbox is not None:
-            self.mailbox.put(event)
+
+def _teller(observers: Sequence[Observer], mailbox: "Mailbox | None") -> Callable[[GraphEvent], None]:
+    """Return what hands an event on to whoever there is."""
+    if mailbox is None:
+        return partial(notify, observers)
+    if not observers:
+        return mailbox.put
+
+    def tell(event: GraphEvent) -> None:
+        notify(observers, event)
+        mailbox.put(event)
+
+    return tell

@@ -1,29 +1,31 @@
 """One run: supersteps until there is a reason to stop. The engine's only loop, for sync and async alike."""
 
-from collections.abc import Sequence
-from threading import RLock
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Coroutine, Iterable, Sequence
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
 from dialoom.base.cancel import Cancelled
 from dialoom.base.errors import ConflictError, UsageError
 from dialoom.base.ids import new_id
-from dialoom.graph.batch import Key, batch_of, gather, is_waiting
+from dialoom.graph.batch import batch_of, gather, is_waiting
 from dialoom.graph.checkpoint import Checkpoint
-from dialoom.graph.commit import Step, accept_input, conclude
+from dialoom.graph.commit import Outcome, Step, accept_input, conclude, conclude_lone
 from dialoom.graph.context import Nest, NodeContext
 from dialoom.graph.errors import GraphChangedError
 from dialoom.graph.frontier import TaskNote
-from dialoom.graph.lane import Lane
+from dialoom.graph.lane import Lane, is_dict, read
 from dialoom.graph.memo import Memo
+from dialoom.graph.memos import Memos
 from dialoom.graph.options import RunOptions
 from dialoom.graph.position import Position, Start, find, thread_of
-from dialoom.graph.publish import Origin, Publisher
+from dialoom.graph.publish import Emit, Origin, Publisher
 from dialoom.graph.result import NodeError, RunResult, StopReason
 from dialoom.graph.setup import Setup
 from dialoom.graph.state import settled
 from dialoom.graph.stop import StopSignal
+from dialoom.graph.table import NodeSpec
 from dialoom.graph.trouble import error_of, refused
 from dialoom.graph.turns import Turn
 
@@ -41,6 +43,12 @@ class Saver(Protocol):
 
 class Run:
     """One execution of a graph: decides purely, does through a lane, commits to the store, then tells."""
+
+    __slots__ = (
+        "_errors", "_is_nested", "_kept", "_known_thread", "_lock", "_memos", "_ns", "_orphans", "_position",
+        "_setup", "_start", "_steps", "_store", "chance", "clock", "emit", "options", "publisher", "run_id",
+        "stop", "thread_id",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -66,6 +74,7 @@ class Run:
         if mailbox is not None or setup.observers:
             origin = Origin(run_id=self.run_id, thread_id=self.thread_id, ns=())
             self.publisher = Publisher(origin, setup.observers, mailbox, clock=setup.clock)
+        self.emit: Emit = _unheard if self.publisher is None else self.publisher.emitter()
         self._setup = setup
         self._start = start
         self._known_thread = thread_id
@@ -73,22 +82,24 @@ class Run:
         self._steps = 0
         self._errors: tuple[NodeError, ...] = ()
         self._orphans = 0
-        self._memos: dict[Key, Memo] = {}
+        self._lock = Lock()
         self._kept = 0
-        self._store_blocks = self._store is not None and self._store.blocking
-        self._over = False
-        self._lock = RLock()
+        self._memos = Memos(self._ns)
 
-    async def execute(self, lane: Lane) -> RunResult:
+    def execute(self, lane: Lane) -> Coroutine[Any, Any, RunResult]:
         """Run to the end, whatever it is. Raises UsageError and GraphChangedError before anything happened.
 
         RunFailedError comes on top for those who asked for it.
         """
         if self._setup.store is None or self._known_thread is None:
-            return await self._execute(lane)
-        turns, turn = self._setup.turns, Turn(self._known_thread, self.stop.scope)
+            return self._execute(lane)
+        return self._in_turn(lane, Turn(self._known_thread, self.stop.scope))
+
+    async def _in_turn(self, lane: Lane, turn: Turn) -> RunResult:
+        """`_execute`, when it is this run's turn on its thread."""
+        turns = self._setup.turns
         if not turns.take(turn, self.options.on_conflict):
-            return self._end_outside(refused("", _running_already(self._known_thread)))
+            return self._end_outside(refused("", _running_already(turn.thread_id)))
         try:
             if not turn.come.cancelled:
                 await lane.wait_for(turn.come)
@@ -135,21 +146,11 @@ class Run:
     def raise_if_stopped(self) -> None:
         self.stop.raise_if_requested()
 
-    def emit(self, node: str, step: int, value: object) -> None:
-        publisher = self.publisher
-        if publisher is not None:
-            if publisher.mailbox is not None:
-                publisher.mailbox.wait_for_room()
-            publisher.chunk(step, node, value)
-
     async def aemit(self, node: str, step: int, value: object) -> None:
         if self.stop.reason() is not None:
             await _let_the_stop_in()
-        publisher = self.publisher
-        if publisher is not None:
-            if publisher.mailbox is not None and publisher.mailbox.full():
-                await publisher.mailbox.room()
-            publisher.chunk(step, node, value)
+        if self.publisher is not None:
+            await self.publisher.aemit(node, step, value)
 
     def orphaned(self) -> None:
         with self._lock:
@@ -157,15 +158,11 @@ class Run:
 
     def memo(self, context: NodeContext) -> Memo:
         """Return what the task of `context` remembers. Raises Cancelled when its superstep is over."""
-        key = (context.node, context.item)
-        with self._lock:
-            if self._over or context.step != self._steps + 1:
-                raise Cancelled
-            if key not in self._memos:
-                notes = {(note.node, note.item): note for note in self._position.frontier.notes}
-                note = notes.get(key) or TaskNote(node=context.node, item=context.item)
-                self._memos[key] = Memo(note, ns=self._ns, keep=self._keep, blocking=self._store_blocks)
-            return self._memos[key]
+        if context.step != self._steps + 1:
+            raise Cancelled
+        key, notes = (context.node, context.item), self._position.frontier.notes
+        blocking = self._store is not None and self._store.blocking
+        return self._memos.of(key, notes, self._keep, blocking=blocking)
 
     def nest(self, context: NodeContext) -> Nest:
         at = "" if context.item is None else f"[{context.item}]"
@@ -183,6 +180,8 @@ class Run:
 
     async def _find(self, lane: Lane) -> NodeError | None:
         """Take the starting position; returns what kept the store from giving it."""
+        if self._start.where is None and self._known_thread is None:
+            return None
         try:
             self._position = await find(self._setup, lane, self._start, self._known_thread)
         except (UsageError, GraphChangedError):
@@ -201,45 +200,100 @@ class Run:
         failure = self._fail(0, step.errors) if step.errors else None
         if not step.finished:
             return failure
-        store = self._store
         silent = start.is_silent and not step.ops
-        if store is not None and not silent:
-            failed = await self._save(lane, store, step, 0)
-            if failed is not None:
-                return failed
-        self._advance(step, 0)
-        return failure
+        return await self._commit(lane, None if silent else self._store, step, 0) or failure
 
     async def _supersteps(self, lane: Lane) -> StopReason:
-        table, store, publisher = self._setup.table, self._store, self.publisher
-        has_maps = table.has_maps
+        store, publisher = self._store, self.publisher
+        may_stretch = publisher is None and (store is None or lane.may_block or not store.blocking)
         while (reason := self._why_stop()) is None:
-            position, number = self._position, self._steps + 1
-            frontier = position.frontier
-            if has_maps or frontier.sends or frontier.notes:
-                step = await self._in_batch(lane, number)
+            if may_stretch and self._lone(may_block=lane.may_block) is not None:
+                lane.begin_nodes()
+                try:
+                    ended = await self._stretch(lane)
+                finally:
+                    lane.end_nodes()
             else:
-                tasks = [
-                    (table.nodes[name], NodeContext(self, name, position.state, number))
-                    for name in frontier.ready
-                ]
-                outcomes = await lane.run_nodes(tasks)
-                notes = self._close_memos() if self._memos else ()
-                step = conclude(table, position.state, self._position.frontier, outcomes, notes)
-            if publisher is not None:
-                publisher.close_nodes(number)
-            if step.errors or step.halt:
-                reason = self._fail(number, step.errors) if step.errors else "halted"
-            if step.finished or (step.frontier.notes and step.frontier != frontier):
-                if store is not None and (failed := await self._save(lane, store, step, number)) is not None:
-                    return failed
-                self._advance(step, number)
-            elif reason is None and self.stop.reason() is None:
-                reason = self._fail(number, (_nothing_came_of(step.frontier.nodes),))
-            if publisher is not None:
-                await lane.drain(publisher)
-            if reason is not None:
+                ended = await self._one_superstep(lane)
+            if isinstance(ended, str):
+                return ended
+            if ended is not None and (reason := await self._settle(lane, ended)) is not None:
                 return reason
+        return reason
+
+    async def _stretch(self, lane: Lane) -> Step | StopReason | None:
+        """Carry out supersteps of one node each as long as each is a success that nobody is to hear of.
+
+        Nearly all supersteps of nearly all graphs are, so here nothing is made that nobody reads. Returns
+        the first that is not, for `_settle`, or why the run ends; None when another kind of superstep is due.
+        """
+        table, store, may_block = self._setup.table, self._store, lane.may_block
+        while (spec := self._lone(may_block=may_block)) is not None:
+            state, number = self._position.state, self._steps + 1
+            try:
+                output: Any = spec.fn(NodeContext(self, spec.name, state, number))
+                if spec.is_async:
+                    output = await output
+            except BaseException as error:  # noqa: BLE001 - seam: the lane raises on what is not for the engine
+                step = self._concluded([lane.caught(spec.name, error)])
+            else:
+                if is_dict(output) and not self._memos.open:
+                    step = conclude_lone(table, state, spec.name, output)
+                else:
+                    step = self._concluded([read(spec.name, output)])
+            if step.errors or step.halt or not step.finished:
+                return step
+            checkpoint = None if store is None else self._checkpoint(step, number)
+            if store is not None and checkpoint is not None:
+                try:
+                    store.save(checkpoint)
+                except Exception as error:  # noqa: BLE001 - seam: stores are foreign code
+                    return self._unsaved(error, number)
+            self._stand_on(step, number, checkpoint)
+        return None
+
+    def _lone(self, *, may_block: bool) -> NodeSpec | None:
+        """Return the node that is all there is to run next and can be run in a stretch."""
+        frontier = self._position.frontier
+        if len(frontier.ready) != 1 or self._steps >= self.options.max_steps:
+            return None
+        spec = self._setup.table.nodes[frontier.ready[0]]
+        if spec.alone is not frontier or (spec.blocking and not may_block):
+            return None
+        return None if self.stop.reason() is not None else spec
+
+    async def _one_superstep(self, lane: Lane) -> Step:
+        """Carry out a superstep of any kind."""
+        table, position, number = self._setup.table, self._position, self._steps + 1
+        frontier = position.frontier
+        if table.has_maps or frontier.sends or frontier.notes:
+            return await self._in_batch(lane, number)
+        tasks = [
+            (table.nodes[name], NodeContext(self, name, position.state, number)) for name in frontier.ready
+        ]
+        return self._concluded(await lane.run_nodes(tasks))
+
+    def _concluded(self, outcomes: Sequence[Outcome]) -> Step:
+        """Return what the superstep at hand, none of whose tasks is part of a map, comes to."""
+        notes = self._memos.close() if self._memos.open else ()
+        position = self._position
+        return conclude(self._setup.table, position.state, position.frontier, outcomes, notes)
+
+    async def _settle(self, lane: Lane, step: Step) -> StopReason | None:
+        """Commit the superstep that was carried out, and tell of it; returns why the run ends with it."""
+        number, before, publisher = self._steps + 1, self._position.frontier, self.publisher
+        reason: StopReason | None = None
+        if publisher is not None:
+            publisher.close_nodes(number)
+        if step.errors or step.halt:
+            reason = self._fail(number, step.errors) if step.errors else "halted"
+        if step.finished or (step.frontier.notes and step.frontier != before):
+            if (failed := await self._commit(lane, self._store, step, number)) is not None:
+                return failed
+        elif reason is None and self.stop.reason() is None:
+            reason = self._fail(number, (_nothing_came_of(step.frontier.nodes),))
+        if publisher is not None:
+            await lane.drain(publisher)
         return reason
 
     async def _in_batch(self, lane: Lane, number: int) -> Step:
@@ -254,26 +308,15 @@ class Run:
             for unit in batch.units
         ]
         outcomes = await lane.run_nodes(tasks)
-        whole, notes = gather(table, batch, outcomes, self._close_memos())
+        whole, notes = gather(table, batch, outcomes, self._memos.close())
         return conclude(table, position.state, self._position.frontier, whole, notes)
 
-    def _close_memos(self) -> list[TaskNote]:
-        """Return what the tasks of this superstep have noted; they can note no more."""
-        with self._lock:
-            for memo in self._memos.values():
-                memo.close()
-            notes = [memo.note() for memo in self._memos.values()]
-            self._memos = {}
-        return notes
-
-    def _keep(self) -> None:
+    def _keep(self, notes: Iterable[TaskNote]) -> None:
         """Make durable what the running tasks have noted so far. Raises what the store raises."""
-        with self._lock:
-            store, position = self._store, self._position
-            if store is None or self._over or not self._memos:
-                return
+        store, position = self._store, self._position
+        if store is not None:
             self._kept += 1
-            frontier = position.frontier.noted(memo.note() for memo in self._memos.values())
+            frontier = position.frontier.noted(notes)
             checkpoint = self._checkpoint(Step(position.state, frontier), self._steps, f".{self._kept}")
             store.save(checkpoint)
             self._position = Position(position.state, frontier, checkpoint.version, checkpoint.id)
@@ -286,29 +329,34 @@ class Run:
             return "interrupted"
         return self.stop.reason() or ("max_steps" if self._steps >= self.options.max_steps else None)
 
-    async def _save(self, lane: Lane, store: Saver, step: Step, number: int) -> StopReason | None:
-        """Make `step` durable; returns what kept it from that."""
-        checkpoint = self._checkpoint(step, number)
-        try:
-            await lane.in_store(lambda: store.save(checkpoint), blocking=store.blocking)
-        except Exception as error:  # noqa: BLE001 - seam: stores are foreign code
-            failure = self._fail(number, (error_of("", error, prefix="could not save the checkpoint: "),))
-            return "conflict" if isinstance(error, ConflictError) else failure
-        position = self._position
-        self._position = Position(position.state, position.frontier, checkpoint.version, checkpoint.id)
-        return None
-
-    def _advance(self, step: Step, number: int) -> None:
-        """Make `step`, which is durable where there is a store, what this run stands on, and tell it."""
-        before = self._position.frontier
-        self._position = self._position.moved(step.state, step.frontier)
-        self._steps = number
+    async def _commit(self, lane: Lane, store: Saver | None, step: Step, number: int) -> StopReason | None:
+        """Make `step` durable where there is a store, stand on it, tell it; returns what kept it from it."""
+        before, checkpoint = self._position.frontier, None
+        if store is not None:
+            checkpoint = self._checkpoint(step, number)
+            try:
+                await lane.in_store(lambda: store.save(checkpoint), blocking=store.blocking)
+            except Exception as error:  # noqa: BLE001 - seam: stores are foreign code
+                return self._unsaved(error, number)
+        self._stand_on(step, number, checkpoint)
         if self.publisher is not None and number:
             if step.frontier.notes and not self._is_nested:
                 fresh = [each for each in step.frontier.interrupts if each not in before.interrupts]
                 self.publisher.interrupted(number, fresh)
             changed = tuple(dict.fromkeys(op.channel for op in step.ops))
             self.publisher.step_committed(number, step.finished, changed, self._position.checkpoint_id)
+        return None
+
+    def _stand_on(self, step: Step, number: int, checkpoint: Checkpoint | None) -> None:
+        """Go on from `step`, which `checkpoint` keeps."""
+        kept = self._position if checkpoint is None else checkpoint
+        name = self._position.checkpoint_id if checkpoint is None else checkpoint.id
+        self._position = Position(step.state, step.frontier, kept.version, name)
+        self._steps = number
+
+    def _unsaved(self, error: Exception, number: int) -> StopReason:
+        failure = self._fail(number, (error_of("", error, prefix="could not save the checkpoint: "),))
+        return "conflict" if isinstance(error, ConflictError) else failure
 
     def _checkpoint(self, step: Step, number: int, part: str = "") -> Checkpoint:
         position = self._position
@@ -336,8 +384,7 @@ class Run:
         return self.stop.reason() or "error"
 
     def _finish(self, reason: StopReason) -> RunResult:
-        with self._lock:
-            self._over = True
+        self._memos.end()
         result = RunResult(
             state=settled(self._position.state),
             stop_reason=reason,
@@ -364,6 +411,10 @@ def _nothing_came_of(nodes: Sequence[str]) -> NodeError:
     # without this a run would try the same nodes for ever
     reason = "it raised Cancelled or Interrupted by hand; fail with an error, or call ctx.interrupt(payload)"
     return refused(nodes[0], reason)
+
+
+def _unheard(node: str, step: int, value: object) -> None:
+    """Tell nobody."""
 
 
 async def _let_the_stop_in() -> None:

@@ -17,6 +17,8 @@ class RunControl(CancelScope):
 class StopSignal:
     """The stop request of one run. `timeout` is in seconds from now."""
 
+    __slots__ = ("_clock", "_deadline", "scope")
+
     def __init__(self, control: CancelScope | None, timeout: float | None, clock: Clock) -> None:
         self.scope = CancelScope(control)
         self._clock = clock

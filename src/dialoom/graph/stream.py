@@ -58,6 +58,8 @@ class RunStream:
         return self
 
     async def __anext__(self) -> GraphEvent:
+        if self._live is not None and (event := self._live.mailbox.next()) is not None:
+            return event
         if self._live is None:
             self._live = self._begin()
         try:

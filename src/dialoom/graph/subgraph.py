@@ -9,10 +9,10 @@ from dialoom.base.cancel import Cancelled
 from dialoom.graph.channels import Channel, WriteRefused, apply_writes
 from dialoom.graph.checkpoint import Checkpoint
 from dialoom.graph.context import Nest, NodeContext
-from dialoom.graph.frontier import ChildNote
+from dialoom.graph.frontier import AT_ENTRY, ChildNote
 from dialoom.graph.memo import Memo
 from dialoom.graph.options import RunOptions
-from dialoom.graph.position import AT_ENTRY, Start
+from dialoom.graph.position import Start
 from dialoom.graph.reducers import Reducer, Reducers
 from dialoom.graph.result import NodeResult, RunResult
 from dialoom.graph.run import Run

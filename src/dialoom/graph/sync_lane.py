@@ -13,7 +13,7 @@ from dialoom.graph.commit import Outcome
 from dialoom.graph.context import NodeContext
 from dialoom.graph.drive import drive
 from dialoom.graph.guard import Chance, persevere, timed_out
-from dialoom.graph.lane import Failure, Task, attempt, lines_of, try_guarded
+from dialoom.graph.lane import Failure, Task, attempt, caught, lines_of, try_guarded
 from dialoom.graph.publish import Publisher
 from dialoom.graph.result import RunResult
 from dialoom.graph.run import Run
@@ -32,6 +32,8 @@ class SyncLane:
     Nothing here suspends, so `drive` can run the whole engine.
     """
 
+    may_block = True
+
     def __init__(
         self, stop: StopSignal, publisher: Publisher | None, limit: int, *, chance: Chance | None
     ) -> None:
@@ -39,6 +41,15 @@ class SyncLane:
         self._publisher = publisher
         self._limit = limit
         self._chance = chance
+
+    def begin_nodes(self) -> None:
+        """Do nothing: a stop is not let in while a node runs here."""
+
+    def end_nodes(self) -> None:
+        """Do nothing."""
+
+    def caught(self, node: str, error: BaseException) -> Outcome:
+        return caught(node, error)
 
     async def run_nodes(self, tasks: Sequence[Task]) -> Sequence[Outcome]:
         if len(tasks) == 1:

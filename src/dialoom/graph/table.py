@@ -7,7 +7,7 @@ import msgspec
 
 from dialoom.graph.channels import Channel
 from dialoom.graph.context import NodeContext
-from dialoom.graph.frontier import Send
+from dialoom.graph.frontier import Frontier, JoinCount, Send
 from dialoom.graph.joins import Join
 from dialoom.graph.migrate import Migration
 from dialoom.graph.ops import Op
@@ -30,10 +30,16 @@ class Route(msgspec.Struct, frozen=True):
 
 
 class Exits(msgspec.Struct, frozen=True):
-    """The ways out of one node: those that always follow, in the order they were added, and routes."""
+    """The ways out of one node: those that always follow, in the order they were added, and routes.
+
+    Worked out ahead: where the static ones lead when there are no routes (`always`), and where each answer
+    leads when one route is all there is (`chosen`).
+    """
 
     static: tuple[str, ...] = ()
     routes: tuple[Route, ...] = ()
+    always: Frontier | None = None
+    chosen: Mapping[str, Frontier] = {}
 
 
 class MapSpec(msgspec.Struct, frozen=True):
@@ -49,7 +55,8 @@ class NodeSpec(msgspec.Struct, frozen=True):
     """One node. `blocking` says that `fn` is plain code that may wait: not to be run on an event loop.
 
     `timeout` is in seconds for each attempt. `guarded` says that there is a policy or a timeout to keep.
-    `child` is the table of a subgraph, `resume_node` its node that answers to the subgraph are for.
+    `child` is the table of a subgraph, `resume_node` its node that answers to the subgraph are for. `alone`
+    is the frontier at which it is all there is to run, once and as it is; None where it takes more than that.
     """
 
     name: str
@@ -64,6 +71,7 @@ class NodeSpec(msgspec.Struct, frozen=True):
     guarded: bool = False
     resume_node: str | None = None
     child: "Table | None" = None
+    alone: Frontier | None = None
 
 
 class Table(msgspec.Struct, frozen=True):
@@ -85,3 +93,11 @@ class Table(msgspec.Struct, frozen=True):
         if len(names) == 1:
             return tuple(names) if names[0] in nodes else ()
         return tuple(sorted({name for name in names if name in nodes}, key=lambda name: nodes[name].order))
+
+    def frontier(
+        self, ready: tuple[str, ...], *, sends: tuple[Send, ...] = (), joins: tuple[JoinCount, ...] = ()
+    ) -> Frontier:
+        """Return that frontier: the very one of `NodeSpec.alone` when it is one, to be told by `is`."""
+        if len(ready) == 1 and not sends and not joins:
+            return self.nodes[ready[0]].alone or Frontier(ready)
+        return Frontier(ready, sends=sends, joins=joins)
