@@ -1,0 +1,72 @@
+"""Questions of a run brought before people, and what a restart finds of a run that did not end."""
+
+from collections.abc import Collection
+
+import msgspec
+
+from dialoom.conversation import TextEntry
+from dialoom.dialog.journal import Journal
+from dialoom.dialog.outbox import outbox
+from dialoom.dialog.policy import RunBase
+from dialoom.dialog.questions import Cards, Waiting
+from dialoom.dialog.standing import turn_of
+from dialoom.graph import Checkpoint
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """An unfinished run: its newest checkpoint, and the questions it waits with."""
+
+    checkpoint: Checkpoint
+    waiting: tuple[Waiting, ...] = ()
+
+    @property
+    def open_cards(self) -> tuple[str, ...]:
+        """The ids of the cards that a person has to answer."""
+        return tuple(each.card_id for each in self.waiting if not each.is_answered)
+
+
+async def ask(
+    base: RunBase, journal: Journal, checkpoint: Checkpoint, *, passed_on: Collection[str] = ()
+) -> tuple[Standing, tuple[int, ...]]:
+    """Show a card for each question of `checkpoint` that has none.
+
+    Returns where the run stands, and the indexes of the new entries. `passed_on` are the cards whose answers
+    the run was told already.
+    """
+    cards = await cards_of(base, journal, checkpoint)
+    waiting, shown = cards.ask(checkpoint, passed_on=passed_on)
+    return Standing(checkpoint, waiting), await journal.deliver(shown)
+
+
+async def cards_of(base: RunBase, journal: Journal, checkpoint: Checkpoint) -> Cards:
+    """Return the cards that were shown since the turn of `checkpoint` began."""
+    seen = turn_of(checkpoint).seen
+    await journal.hold(seen)
+    return Cards(base.cards, base.forms, journal.transcript.since(seen))
+
+
+async def recover(base: RunBase, journal: Journal) -> Standing | None:
+    """Deliver what a run that died had saved and not said; return where it stands, None when it is over.
+
+    A run is over, too, when the conversation went on without it: the person said something new, took back
+    what it answers, or closed its questions. It is forgotten then.
+    """
+    checkpoint = await base.stores.load_checkpoint(journal.id)
+    if checkpoint is None:
+        return None
+    if await _is_current(journal, turn_of(checkpoint).seen):
+        await journal.deliver(outbox(checkpoint))
+        if not checkpoint.frontier.is_over:
+            standing, _ = await ask(base, journal, checkpoint)
+            if standing.waiting or not checkpoint.interrupts:
+                return standing
+    await base.stores.erase_thread(journal.id)
+    return None
+
+
+async def _is_current(journal: Journal, seen: int) -> bool:
+    """Whether the turn that began behind `seen` entries is still the newest thing in the conversation."""
+    await journal.hold(seen)
+    later = journal.transcript.since(seen)
+    said = any(isinstance(entry, TextEntry) and entry.role == "user" for entry in later)
+    return seen <= len(journal.transcript) and not said

@@ -1,0 +1,318 @@
+"""A dialog: the live handle of one conversation. It answers, asks, branches, and goes on after a crash."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Protocol, Self
+
+import msgspec
+
+from dialoom.base.cancel import CancelScope
+from dialoom.base.errors import UsageError
+from dialoom.base.ids import new_id
+from dialoom.base.text import one_line
+from dialoom.conversation import Conversation, Header, HeaderChange, TextEntry
+from dialoom.conversation.cards import Card
+from dialoom.dialog.announcer import Announcer
+from dialoom.dialog.asking import Standing
+from dialoom.dialog.errors import AlreadyAnsweredError, DialogClosedError, RunInProgressError
+from dialoom.dialog.handle import RunHandle
+from dialoom.dialog.journal import Journal
+from dialoom.dialog.kit import EMPTY_KIT
+from dialoom.dialog.live_stream import LiveStream, Signals
+from dialoom.dialog.outbox import key_of
+from dialoom.dialog.policy import RunBase
+from dialoom.dialog.questions import Cards, answer_to
+from dialoom.dialog.result import DialogResult
+from dialoom.dialog.run import DialogRun, Ended
+from dialoom.dialog.settings import KEY
+from dialoom.dialog.spoken import Spoken
+
+
+class Home(Protocol):
+    """The center of a dialog, as far as the dialog knows it."""
+
+    async def open(self, dialog_id: str) -> "Dialog": ...
+
+    def rename(self, dialog_id: str, new: str) -> None:
+        """Know a dialog under another id from now on. Raises `UsageError` when that id is taken."""
+        ...
+
+
+class Dialog(Spoken):
+    """One conversation that can be continued; made and opened by a `Center`.
+
+    It belongs to one event loop. One run at a time: a second is refused at once. Everything it says is in
+    the store when it says so; a run that was cut short by a crash is gone on with by `resume`.
+    """
+
+    def __init__(
+        self, home: Home, base: RunBase, journal: Journal, *, standing: Standing | None = None
+    ) -> None:
+        Signals.__init__(self)
+        self._home = home
+        self._base = base
+        self._journal = journal
+        self._standing = standing
+        self._stream = LiveStream(self)
+        self._handle: RunHandle | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._closed = ""
+
+    @property
+    def id(self) -> str:
+        """The id of the dialog, of its conversation, and of its thread of runs."""
+        return self._journal.id
+
+    @property
+    def header(self) -> Header:
+        """Title and times of the conversation."""
+        return self._journal.header
+
+    def set_title(self, title: str) -> Self:
+        self._check_open()
+        self._journal.set_title(title)
+        return self
+
+    @property
+    def is_closed(self) -> bool:
+        return bool(self._closed)
+
+    @property
+    def is_running(self) -> bool:
+        return self._handle is not None
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """The ids of the cards that a paused run waits for; answer them with `answer`."""
+        return self._standing.open_cards if self._standing and not self.is_running else ()
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether `resume` has something to go on with: a run cut short, or words that nobody answered."""
+        return not self.is_running and (self._standing is not None or self._is_unanswered())
+
+    def run(self) -> RunHandle:
+        """Have the messages answered. Returns at once; the handle is awaited, read, or cancelled.
+
+        Supersedes a run that is paused. Raises `RunInProgressError` while another goes on, after telling
+        `run_failed`; whatever else fails is told by the handle and the signals.
+        """
+        return self._start(goes_on=False)
+
+    def send(self, text: str) -> RunHandle:
+        """Say `text` as the user and have it answered. Raises as `run` does, and then nothing was said."""
+        self._check_can_start()
+        if not text.strip():
+            raise UsageError("there is nothing to send; write a text")
+        self.append_message("user", text)
+        return self.run()
+
+    def resume(self) -> RunHandle:
+        """Go on where a crash, a failure or a restart left off; what was done is not done again.
+
+        Raises `UsageError` when there is nothing to go on with, and `RunInProgressError`.
+        """
+        self._check_can_start()
+        if self._standing is None and not self._is_unanswered():
+            raise UsageError("this dialog has nothing to go on with; send it a text")
+        return self._start(goes_on=self._standing is not None)
+
+    def answer(self, card_id: str, action: str, fields: Mapping[str, object]) -> RunHandle:
+        """Answer a card that a paused run waits for, and go on: `decide` an approval, `submit` a form.
+
+        Raises `AlreadyAnsweredError`, which says what became of it, `UsageError` for an answer that does not
+        fit (`InvalidAnswersError` for a form), and `RunInProgressError`.
+        """
+        self._check_open()
+        standing, card = self._standing, self._open_card(card_id)
+        waiting = standing.waiting if standing else ()
+        if standing is None or card_id not in standing.open_cards:
+            raise UsageError(f"no run waits for card {one_line(card_id, 80)!r}; change it with act")
+        self._check_can_start()
+        answered = self._base.cards.act(card, action, fields)
+        answer = answer_to(answered, fields, tool=self.get_tool)
+        self._append(self._base.cards.encode(answered), key_of(card_id, "answer"))
+        told = tuple(
+            msgspec.structs.replace(each, is_answered=True, answer=answer)
+            if each.card_id == card_id
+            else each
+            for each in waiting
+        )
+        self._standing = msgspec.structs.replace(standing, waiting=told)
+        return self._start(goes_on=True)
+
+    def act(self, card_id: str, action: str, fields: Mapping[str, object]) -> Card:
+        """Do `action` on a card that no run waits for; return its new state, which is appended.
+
+        Raises `UsageError` and `AlreadyAnsweredError` as `answer` does.
+        """
+        self._check_idle()
+        card = self._open_card(card_id)
+        if card_id in self.waiting:
+            raise UsageError("a run waits for this card; answer it")
+        changed = self._base.cards.act(card, action, fields)
+        self._append(self._base.cards.encode(changed))
+        return changed
+
+    def cancel(self) -> None:
+        """Stop the run that goes on, if one does; what was said so far is kept and marked."""
+        if self._handle is not None:
+            self._handle.cancel()
+
+    async def save(self) -> None:
+        """Store what was changed here and is not stored yet. Raises `StoreError`; nothing is lost then."""
+        self._check_open()
+        await self._journal.flush()
+
+    async def load(self) -> None:
+        """Read all of a long dialog, of which opening reads the end only."""
+        self._check_open()
+        await self._journal.flush()
+        await self._journal.hold(0)
+
+    async def branch(self, at: int | None = None) -> "Dialog":
+        """Return a new dialog with the first `at` messages, all when None; this one stays as it is.
+
+        It has the choices and the kit of this one, tools included, and `branch_from_id` names this one.
+        """
+        self._check_idle()
+        if at is not None and not 0 <= at <= self.message_count:
+            raise UsageError(f"cannot branch at {at}; this dialog has {self.message_count} messages")
+        await self._journal.flush()
+        stored = await self._base.stores.conversations.load(self.id)
+        twin = await self._home.open(await self._store_branch(stored.branch(at)))
+        for tool in self.own_kit().tools.values():
+            twin.add_tool(tool)
+        return twin
+
+    async def regenerate(self) -> "Dialog":
+        """Return a branch without the newest answer and what follows it, ready to `run`."""
+        at = self.find_last_assistant_message()
+        if at < 0:
+            raise UsageError("this dialog has no answer to make anew; run it first")
+        return await self.branch(at)
+
+    async def edit(self, index: int, text: str) -> "Dialog":
+        """Return a branch that ends with the user's message `index`, now saying `text`, ready to `run`."""
+        entry = self.message(index)
+        if not isinstance(entry, TextEntry) or entry.role != "user":
+            raise UsageError(f"message {index} is not a text of the user; edit one that is")
+        twin = await self.branch(index)
+        return twin.append_message("user", text)
+
+    async def aclose(self) -> None:
+        """Stop a run that goes on, store what is due and let go of everything. Closing twice is no error.
+
+        The center still lists a dialog that was closed here; close it there with `release_dialog`.
+        """
+        if not self._closed:
+            await self._stop()
+            try:
+                await self._journal.flush()
+            finally:
+                self._let_go("this dialog was closed; open it again with its center")
+
+    async def remove(self) -> None:
+        """Stop a run that goes on and forget the dialog for good, its stored conversation included.
+
+        `Center.remove_dialog` does this, and takes the dialog out of its table.
+        """
+        await self._stop()
+        self._let_go("this dialog was removed from its center; make or open another")
+        if self._journal.is_stored:
+            await self._base.stores.conversations.delete(self.id)
+        await self._base.stores.erase_thread(self.id)
+
+    def _start(self, *, goes_on: bool) -> RunHandle:
+        self._check_can_start()
+        scope = CancelScope()
+        handle = self._handle = RunHandle(new_id(), scope)
+        announcer = Announcer(self, self._stream, self._journal.transcript, handle=handle)
+        run = DialogRun(
+            self._base,
+            self._journal,
+            announcer,
+            run_id=handle.run_id,
+            scope=scope,
+            before=self._standing,
+            goes_on=goes_on,
+        )
+        self._task = asyncio.get_running_loop().create_task(self._carry(run, announcer, handle))
+        return handle
+
+    async def _carry(self, run: DialogRun, announcer: Announcer, handle: RunHandle) -> None:
+        """Carry the run, and say in every case how it ended."""
+        ended = Ended(DialogResult(run_id=handle.run_id, stop_reason="cancelled"), self._standing)
+        try:
+            announcer.started(self.id)
+            ended = await run.carry()
+        finally:
+            self._standing, self._handle = ended.standing, None
+            announcer.ended(ended.result)
+            handle.end(ended.result)
+
+    def _check_can_start(self) -> None:
+        """Raise when no run can start now; while one goes on, tell it as a failure of a run of its own."""
+        self._check_open()
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError as error:
+            raise UsageError("a dialog runs on an event loop; call this in async code") from error
+        if self._handle is not None:
+            refused = RunInProgressError(self._handle.run_id)
+            aside = RunHandle(new_id(), CancelScope())
+            Announcer(self, self._stream, self._journal.transcript, handle=aside).failed(refused)
+            raise refused
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise DialogClosedError(self._closed)
+
+    def _check_idle(self) -> None:
+        self._check_open()
+        if self._handle is not None:
+            raise RunInProgressError(self._handle.run_id)
+
+    def _is_unanswered(self) -> bool:
+        """Whether the newest message is one that a model should answer."""
+        last = self.last_message
+        return self.message_count > 0 and isinstance(last, TextEntry) and last.role in {"user", "tool"}
+
+    def _open_card(self, card_id: str) -> Card:
+        """Return a card as it is now. Raises `UsageError` when it is not here or takes no answer."""
+        cards = Cards(self._base.cards, self._base.forms, self._journal.transcript.since(0))
+        card = cards.get(card_id)
+        if not isinstance(card, Card):
+            raise UsageError(f"there is no card {one_line(card_id, 80)!r} to be answered; see the messages")
+        if card.is_done:
+            raise AlreadyAnsweredError(card.names.get("en", card.type), card.status or "done")
+        return card
+
+    def _took_back(self) -> None:
+        self._standing = None
+
+    def _become(self, dialog_id: str) -> None:
+        self._home.rename(self._journal.id, dialog_id)
+        self._journal = self._journal.renamed(dialog_id)
+        self._standing = None
+
+    async def _store_branch(self, branch: Conversation) -> str:
+        """Store a branch, with the cards that this dialog waits for as cancelled; return its id."""
+        settings = msgspec.structs.replace(self._journal.settings, branch_from_id=self.id)
+        branch.update(HeaderChange(settings={**branch.header.settings, KEY: settings.to_dict()}))
+        if self._standing is not None:
+            cards = Cards(self._base.cards, self._base.forms, branch.entries)
+            for each in cards.close(self._standing.waiting):
+                branch.append(each.entry, key=each.key)
+        await self._base.stores.conversations.create(branch)
+        return branch.id
+
+    async def _stop(self) -> None:
+        self.cancel()
+        if self._task is not None and self._task is not asyncio.current_task():
+            await asyncio.wait({self._task})
+
+    def _let_go(self, why: str) -> None:
+        self._closed = why
+        self._standing = None
+        self._journal.set(msgspec.structs.replace(self._journal.settings, kit=EMPTY_KIT))

@@ -1,0 +1,249 @@
+"""The log of one dialog: its end in memory, all of it in the store; `flush` writes what changed here."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from dialoom.base.clock import Clock
+from dialoom.base.ids import new_id
+from dialoom.base.text import one_line
+from dialoom.conversation import (
+    Append,
+    Conversation,
+    Entry,
+    Header,
+    HeaderChange,
+    ListedConversationStore,
+    Record,
+    TextEntry,
+    Truncate,
+)
+from dialoom.dialog.settings import KEY, DialogSettings, settings_in
+from dialoom.dialog.transcript import Transcript
+from dialoom.graph import Checkpoint, CheckpointStore
+
+T = TypeVar("T")
+
+OPEN_WINDOW = 60
+"""So many of the newest entries are read when a dialog is opened."""
+READ_AT_ONCE = 200
+MAX_TITLE = 80
+
+
+class KeyedEntry(msgspec.Struct, frozen=True):
+    """An entry on its way into a log, and the name of its delivery: the same one made twice adds one."""
+
+    key: str
+    entry: Entry
+
+
+class Stores(msgspec.Struct, frozen=True):
+    """Where dialogs live: what was said, and where each stands."""
+
+    conversations: ListedConversationStore
+    checkpoints: CheckpointStore
+
+    async def load_checkpoint(self, thread_id: str) -> Checkpoint | None:
+        """Return where a thread stands, None when it stands nowhere."""
+        return await self._checkpoints(lambda: self.checkpoints.load(thread_id))
+
+    async def erase_thread(self, thread_id: str) -> None:
+        """Forget where a thread stands: it has nothing left to do."""
+        await self._checkpoints(lambda: self.checkpoints.erase_thread(thread_id))
+
+    async def _checkpoints(self, call: Callable[[], T]) -> T:
+        return await asyncio.to_thread(call) if self.checkpoints.blocking else call()
+
+
+class Journal:
+    """What was said in one dialog, and what it is set to.
+
+    Changes are made in memory at once and kept in order until `flush` writes them, one flush at a time.
+    """
+
+    def __init__(
+        self,
+        stores: Stores,
+        header: Header,
+        settings: DialogSettings,
+        *,
+        transcript: Transcript,
+        is_stored: bool,
+    ) -> None:
+        self.transcript = transcript
+        self._stores = stores
+        self._header = header
+        self._settings = settings
+        self._is_stored = is_stored
+        self._is_header_due = False
+        self._due: list[Record] = []
+        self._length: int | None = None
+        self._writing = asyncio.Lock()
+
+    @property
+    def id(self) -> str:
+        return self._header.id
+
+    @property
+    def header(self) -> Header:
+        return self._header
+
+    @property
+    def settings(self) -> DialogSettings:
+        return self._settings
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the store has a conversation of this id, perhaps not with all that is here."""
+        return self._is_stored
+
+    @property
+    def is_due(self) -> bool:
+        """Whether something is here that the store has not."""
+        return bool(self._due) or self._is_header_due or not self._is_stored
+
+    def renamed(self, conversation_id: str) -> "Journal":
+        """Return an empty journal of another conversation with these settings, stored nowhere yet."""
+        header = msgspec.structs.replace(self._header, id=conversation_id, title="")
+        return Journal(self._stores, header, self._settings, transcript=Transcript(), is_stored=False)
+
+    def set(self, settings: DialogSettings) -> None:
+        if settings != self._settings:
+            self._settings = settings
+            self._is_header_due = True
+
+    def set_title(self, title: str) -> None:
+        self._header = msgspec.structs.replace(self._header, title=title)
+        self._is_header_due = True
+
+    def append(self, entry: Entry, key: str | None = None) -> int:
+        """Add `entry` and return its index. The first thing a user says names an unnamed dialog."""
+        index = self.transcript.append(entry)
+        self._due.append(Append(entry, key))
+        if isinstance(entry, TextEntry):
+            if entry.role == "user" and not self._header.title:
+                self.set_title(one_line(entry.content, MAX_TITLE))
+            if entry.role == "system":
+                guides = (*(at for at in self._settings.guides if at < index), index)
+                self.set(msgspec.structs.replace(self._settings, guides=guides))
+        return index
+
+    def truncate(self, keep: int) -> int:
+        """Keep the first `keep` entries and return how many went."""
+        removed = self.transcript.truncate(keep)
+        if removed:
+            self._due.append(Truncate(keep))
+        return removed
+
+    async def deliver(self, entries: Sequence[KeyedEntry]) -> tuple[int, ...]:
+        """Add `entries`, in the store first, those it has not; return the indexes of these.
+
+        One call is kept whole or not at all, and calls come in order: what a crash left out is at the end.
+        """
+        if not entries:
+            return ()
+        await self.flush()
+        grown = await self._write(self._deliver([Append(each.entry, each.key) for each in entries]))
+        return tuple(self.transcript.append(each.entry) for each in entries[len(entries) - grown :])
+
+    async def flush(self) -> None:
+        """Write what is due. When this returns the store has all of it; what fails stays due.
+
+        Raises `StoreError`; `ConflictError` when a new dialog's id is taken.
+        """
+        async with self._writing:
+            if not self._is_stored:
+                await self._write(self._create())
+            if self._is_header_due:
+                await self._write(self._update())
+            if self._due:
+                await self._write(self._append_due())
+
+    async def hold(self, start: int) -> None:
+        """Read what stands before the entries held, from `start` on at least."""
+        while self.transcript.start > max(0, start):
+            window = await self._stores.conversations.window(
+                self.id, before=self.transcript.start, limit=READ_AT_ONCE
+            )
+            self.transcript.prepend(window.entries, start=window.start)
+
+    async def guides(self) -> tuple[str, ...]:
+        """Return the system texts of the log, also those before the entries held."""
+        found: list[str] = []
+        for at in self._settings.guides:
+            if at >= len(self.transcript):
+                continue
+            if at >= self.transcript.start:
+                entry = self.transcript.entry(at)
+            else:
+                window = await self._stores.conversations.window(self.id, before=at + 1, limit=1)
+                entry = window.entries[-1]
+            if isinstance(entry, TextEntry) and entry.role == "system":
+                found.append(entry.content)
+        return tuple(found)
+
+    def _stored_settings(self) -> dict[str, object]:
+        return {**self._header.settings, KEY: self._settings.to_dict()}
+
+    async def _create(self) -> None:
+        header = msgspec.structs.replace(
+            self._header,
+            settings=self._stored_settings(),
+            branch_from=self._settings.branch_from_id or self._header.branch_from,
+        )
+        due = tuple(self._due)
+        await self._stores.conversations.create(Conversation(header, due))
+        self._is_stored, self._is_header_due, self._length = True, False, len(due)
+        del self._due[: len(due)]
+
+    async def _update(self) -> None:
+        self._is_header_due = False
+        change = HeaderChange(title=self._header.title, settings=self._stored_settings())
+        try:
+            await self._stores.conversations.update(self.id, change)
+        except BaseException:
+            self._is_header_due = True
+            raise
+
+    async def _append_due(self) -> None:
+        due = tuple(self._due)
+        if any(isinstance(record, Truncate) for record in due):
+            # first: a crash between the two must not leave a run to go on behind what was taken back
+            await self._stores.erase_thread(self.id)
+        await self._append(due)
+        del self._due[: len(due)]
+
+    async def _deliver(self, records: Sequence[Record]) -> int:
+        """Append under keys and return how many were new."""
+        before = await self._append(()) if self._length is None else self._length
+        return await self._append(records) - before
+
+    async def _append(self, records: Sequence[Record]) -> int:
+        self._length = await self._stores.conversations.append(self.id, records)
+        return self._length
+
+    async def _write(self, work: Coroutine[Any, Any, T]) -> T:
+        """Carry out `work` to its end, also when the caller is cancelled: what is written must be known."""
+        task = asyncio.ensure_future(work)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            await asyncio.wait({task})
+            raise
+
+
+async def open_journal(stores: Stores, conversation_id: str) -> Journal:
+    """Read the end of a stored conversation. Raises `ConversationNotFoundError` and other `StoreError`s."""
+    header = await stores.conversations.header(conversation_id)
+    window = await stores.conversations.window(conversation_id, limit=OPEN_WINDOW)
+    transcript = Transcript(window.entries, start=window.start)
+    return Journal(stores, header, settings_in(header.settings), transcript=transcript, is_stored=True)
+
+
+def new_journal(stores: Stores, settings: DialogSettings, clock: Clock) -> Journal:
+    """Begin a log under a new id; nothing is stored before it is flushed."""
+    now = clock.now()
+    header = Header(id=new_id(), created=now, updated=now)
+    return Journal(stores, header, settings, transcript=Transcript(), is_stored=False)

@@ -1,0 +1,83 @@
+"""The outbox: what a checkpoint has said, as entries under keys. Pure, so a crash changes nothing of it.
+
+A checkpoint is saved first, then its outbox is delivered. Delivered again, after a crash between the two or
+at any time, the keys make it nothing new.
+"""
+
+import logging
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, cast
+
+import msgspec
+
+from dialoom.base.errors import UsageError
+from dialoom.conversation import CardEntry, Entry, TextEntry, dump_yaml, entry_from_dict
+from dialoom.dialog.journal import KeyedEntry
+from dialoom.dialog.standing import messages_of, turn_of
+from dialoom.graph import Checkpoint
+from dialoom.llm import Message
+
+_log = logging.getLogger("dialoom.dialog")
+
+
+def outbox(checkpoint: Checkpoint, *, after: int = 0) -> tuple[KeyedEntry, ...]:
+    """Return what the turn has said from its message number `after` on, in order: a card behind its call."""
+    turn, messages = turn_of(checkpoint).id, messages_of(checkpoint)
+    broken: dict[int, Literal["cancelled", "incomplete"]] = dict(checkpoint.state.get("broken") or ())
+    cards = _cards(checkpoint)
+    found: list[KeyedEntry] = []
+    for at in range(after, len(messages)):
+        message = messages[at]
+        for number, entry in enumerate(entries_of(message)):
+            marked = msgspec.structs.replace(entry, status=broken[at]) if at in broken else entry
+            found.append(KeyedEntry(key_of(turn, at, number), marked))
+        for result in message.tool_results:
+            card = card_entry(cards.pop(result.call_id, None))
+            if card is not None:
+                found.append(KeyedEntry(key_of(turn, at, "card"), card))
+    return tuple(found)
+
+
+def key_of(turn: str, *parts: int | str) -> str:
+    """Return the name of a delivery; equal only for equal arguments."""
+    return msgspec.json.encode([turn, *parts]).decode()
+
+
+def entries_of(message: Message) -> Iterator[TextEntry]:
+    """Yield what a message leaves in a log: a text, or one for each result it carries."""
+    if message.role != "tool":
+        yield TextEntry(
+            role=message.role,
+            content=message.text or message.refusal,
+            reasoning=message.reasoning,
+            tool_calls=message.tool_calls,
+        )
+    for result in message.tool_results:
+        yield TextEntry(
+            role="tool",
+            content=result.content,
+            tool_call_id=result.call_id,
+            tool_name=result.name,
+            is_error=result.is_error,
+        )
+
+
+def card_entry(card: object) -> CardEntry | None:
+    """Return the entry of a card as a tool gave it: an entry, or fields with a `type`; None for others."""
+    if not isinstance(card, Mapping):
+        return None
+    fields = cast("dict[str, object]", msgspec.to_builtins(card))
+    try:
+        if fields.get("kind") == "Special":
+            entry: Entry = entry_from_dict(fields)
+            return entry if isinstance(entry, CardEntry) else None
+        return CardEntry(type=str(fields["type"]), payload=dump_yaml(fields)) if "type" in fields else None
+    except UsageError:
+        _log.warning("card of a tool cannot be shown")
+        return None
+
+
+def _cards(checkpoint: Checkpoint) -> dict[str, Any]:
+    """Return the newest card of each call."""
+    shown: Any = checkpoint.state.get("cards") or ()
+    return {each["call_id"]: each["card"] for each in shown}

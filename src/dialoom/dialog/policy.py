@@ -1,0 +1,73 @@
+"""How the dialogs of a center run, and what a run needs of its center."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from dialoom.agent import AgentLimits, AgentSettings
+from dialoom.base.clock import Clock
+from dialoom.conversation import PromptLimits
+from dialoom.conversation.cards import CardRegistry, FormRegistry
+from dialoom.dialog.journal import Stores
+from dialoom.dialog.kit import Kit
+from dialoom.dialog.settings import DialogSettings
+from dialoom.llm import ChatOptions, Provider
+from dialoom.mcp.config import MCPServerConfig
+from dialoom.tools import Tool, ToolExecutionPolicy
+
+MAX_MESSAGES = 200
+
+
+class RunPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """The bounds of every run; the defaults are good ones.
+
+    - `prompt`: how much of a conversation a model gets. At most `max_messages` (200 unless told otherwise)
+      are looked at, which is why a long dialog costs what a short one does.
+    - `limits`: rounds, tool calls, tokens and cost of one run.
+    - `tools`: how tools are run.
+    - `chat`: how each answer is asked for; model, tools and cancelling are the run's own.
+    """
+
+    prompt: PromptLimits = PromptLimits(max_messages=MAX_MESSAGES)
+    limits: AgentLimits = AgentLimits()
+    tools: ToolExecutionPolicy = ToolExecutionPolicy()
+    chat: ChatOptions = ChatOptions()
+
+    @property
+    def max_messages(self) -> int:
+        return self.prompt.max_messages or MAX_MESSAGES
+
+    def agent_settings(self, model: str) -> AgentSettings:
+        options = msgspec.structs.replace(self.chat, model=model)
+        return AgentSettings(options=options, limits=self.limits, policy=self.tools)
+
+
+class Chosen(msgspec.Struct, frozen=True):
+    """Who answers; `notice` says so when it is another model than the one that was named."""
+
+    provider: Provider
+    model: str
+    notice: str = ""
+
+
+class Served(msgspec.Struct, frozen=True):
+    """What tool servers offer by name, and what is to be said of those that could not be reached."""
+
+    tools: Mapping[str, Tool] = {}
+    notices: tuple[str, ...] = ()
+
+
+class RunBase(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run stands on: the part of a center that it may see."""
+
+    stores: Stores
+    cards: CardRegistry
+    forms: FormRegistry
+    policy: RunPolicy
+    clock: Clock
+    deps: Any
+    kit: Callable[[], Kit]
+    """The center's kit as it is now."""
+    choose: Callable[[DialogSettings], Awaitable[Chosen]]
+    serve: Callable[[Mapping[str, MCPServerConfig]], Awaitable[Served]]

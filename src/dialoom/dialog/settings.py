@@ -1,0 +1,110 @@
+"""What a dialog is set to: the choice of model, the system text, the kit of its own. Kept beside the log."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final, cast
+
+import msgspec
+
+from dialoom.base.errors import UsageError
+from dialoom.base.text import one_line, replace_surrogates
+from dialoom.dialog.kit import EMPTY_KIT, Kit
+from dialoom.dialog.kit_codec import kit_from_dict, kit_to_dict
+from dialoom.llm import Capability
+
+KEY: Final = "dialog"
+"""Where a conversation's settings keep those of its dialog."""
+MAX_NAME = 200
+MAX_SYSTEM = 256 * 1024
+MAX_GUIDES = 64
+
+
+class DialogSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The choices of one dialog. An empty id leaves the choice to the center or the provider.
+
+    `guides` are the places in the log where system texts stand, so that opening a long dialog can read them
+    without reading all. `active_skills` are the skills a person switched on.
+    """
+
+    provider_id: str = ""
+    model_id: str = ""
+    requirement: Capability = Capability.TEXT
+    system: str = ""
+    branch_from_id: str = ""
+    active_skills: tuple[str, ...] = ()
+    guides: tuple[int, ...] = ()
+    kit: Kit = EMPTY_KIT
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the settings as JSON values, tools left out."""
+        return {
+            "providerId": self.provider_id,
+            "modelId": self.model_id,
+            "capabilityRequirement": capability_names(self.requirement),
+            "system": self.system,
+            "branchFrom": self.branch_from_id,
+            "activeSkills": list(self.active_skills),
+            "guides": list(self.guides),
+            **kit_to_dict(self.kit),
+        }
+
+
+class _Stored(msgspec.Struct, frozen=True, rename="camel"):
+    """The stored form of everything but the kit."""
+
+    provider_id: str = ""
+    model_id: str = ""
+    capability_requirement: tuple[str, ...] = ("text",)
+    system: str = ""
+    branch_from: str = ""
+    active_skills: tuple[str, ...] = ()
+    guides: tuple[int, ...] = ()
+
+
+def settings_from_dict(fields: Mapping[str, object]) -> DialogSettings:
+    """Read `DialogSettings.to_dict` back, unknown fields left aside. Raises `UsageError`."""
+    try:
+        stored = msgspec.convert(dict(fields), _Stored)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"these are not a dialog's settings: {one_line(str(error))}; mend them") from error
+    texts = (stored.provider_id, stored.model_id, stored.branch_from, *stored.active_skills)
+    if len(stored.system) > MAX_SYSTEM or any(len(text) > MAX_NAME for text in texts):
+        raise UsageError(
+            "these are not a dialog's settings: a name or the system text is too long; shorten it"
+        )
+    return DialogSettings(
+        provider_id=stored.provider_id,
+        model_id=stored.model_id,
+        requirement=capability_of(stored.capability_requirement),
+        system=replace_surrogates(stored.system),
+        branch_from_id=stored.branch_from,
+        active_skills=stored.active_skills[:MAX_GUIDES],
+        guides=stored.guides[:MAX_GUIDES],
+        kit=kit_from_dict(fields),
+    )
+
+
+def settings_in(header_settings: Mapping[str, object]) -> DialogSettings:
+    """Return the settings of a dialog out of those of its conversation. Raises `UsageError`."""
+    fields = header_settings.get(KEY)
+    return (
+        settings_from_dict(cast("dict[str, object]", fields))
+        if isinstance(fields, dict)
+        else DialogSettings()
+    )
+
+
+def capability_names(capabilities: Capability) -> list[str]:
+    """Return the names of `capabilities`, as they are stored and shown."""
+    return [each.name.lower() for each in Capability if each in capabilities and each.name]
+
+
+def capability_of(names: Iterable[str]) -> Capability:
+    """Return the capabilities with these names. Raises `UsageError` for a name there is not."""
+    found = Capability(0)
+    for name in names:
+        try:
+            found |= Capability[name.upper()]
+        except KeyError as error:
+            known = ", ".join(capability_names(~Capability(0)))
+            raise UsageError(f"there is no capability {one_line(name, 40)!r}; there are {known}") from error
+    return found

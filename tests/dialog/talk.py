@@ -1,0 +1,67 @@
+"""What tests of dialogs share: a center around a scripted model, a few tools, and readers of logs."""
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from typing import TypeVar
+
+from dialoom.conversation import CardEntry, Entry, TextEntry
+from dialoom.dialog import Center, Dialog, RunHandle, Stores
+from dialoom.dialog.result import DialogResult
+from dialoom.llm import MockProvider, ToolCall
+from dialoom.tools import Tool, tool
+
+T = TypeVar("T")
+SOON = 20.0
+
+
+@tool(idempotent=True)
+async def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+@tool(requires_approval=True, idempotent=True)
+async def refund(order: int, amount: int = 10) -> str:
+    """Give money back."""
+    return f"refunded {amount} of order {order}"
+
+
+def center_of(mock: MockProvider, *tools: Tool, stores: Stores | None = None) -> Center:
+    center = Center(stores).add_provider(mock)
+    for each in tools:
+        center.add_tool(each)
+    return center
+
+
+def call(call_id: str, name: str, **arguments: object) -> ToolCall:
+    return ToolCall(id=call_id, name=name, arguments=arguments)
+
+
+async def soon(work: Awaitable[T]) -> T:
+    """Wait with a bound."""
+    async with asyncio.timeout(SOON):
+        return await work
+
+
+async def finished(handle: RunHandle) -> DialogResult:
+    """Return how a run ended, which must be well."""
+    result = (await soon(handle)).raise_for_error()
+    assert result.finished, result
+    return result
+
+
+def said(dialog: Dialog) -> list[tuple[str, str]]:
+    """Return role and text of every message; a card's role is its type."""
+    return [told(entry) for entry in dialog.messages]
+
+
+def told(entry: Entry) -> tuple[str, str]:
+    return (entry.role, entry.content) if isinstance(entry, TextEntry) else (entry.type, entry.payload)
+
+
+def cards(entries: Sequence[Entry]) -> list[CardEntry]:
+    return [entry for entry in entries if isinstance(entry, CardEntry)]
+
+
+def text(role: str, content: str) -> TextEntry:
+    return TextEntry(role=role, content=content)  # type: ignore[arg-type] - a role, written short
