@@ -33,6 +33,12 @@ class FormRegistry:
     def find(self, form_id: str) -> FormDefinition | None:
         return self._definitions.get(form_id)
 
+    @property
+    def definitions(self) -> tuple[FormDefinition, ...]:
+        """Return every definition, in order of their ids."""
+        with self._lock:
+            return tuple(self._definitions[form_id] for form_id in sorted(self._definitions))
+
     def request(self, card: Form) -> FormRequest:
         """Return what `card` asks, with its answers so far. Raises `UsageError` for an unknown form id."""
         definition = self.find(card.form_id or "")

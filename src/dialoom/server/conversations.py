@@ -1,0 +1,267 @@
+"""Calls on conversations: list, read, change, branch, drafts, and files of them out and in."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Annotated, Literal
+
+import msgspec
+from starlette.responses import Response
+
+from dialoom.base.clock import SYSTEM_CLOCK, Clock
+from dialoom.base.errors import ConflictError
+from dialoom.conversation.conversation import Conversation
+from dialoom.conversation.drafts import DraftStore
+from dialoom.conversation.exchange import ExportFormat, export_conversation, import_conversation
+from dialoom.conversation.header import HeaderChange, WorkflowMode
+from dialoom.conversation.store import ListedConversationStore
+from dialoom.server.family import Alternatives, alternatives
+from dialoom.server.files import disposition
+from dialoom.server.problems import ProblemError
+from dialoom.server.routes import AnyRoute, Call, Nothing, Route, content_type, read_bytes
+from dialoom.server.shown import Shelf, Shown, ShownHeader
+
+_MEDIA: dict[ExportFormat, str] = {
+    "md": "text/markdown",
+    "json": "application/json",
+    "yaml": "application/yaml",
+}
+_BYTES = "application/octet-stream"
+_MESSAGE = "message"
+_Title = Annotated[str, msgspec.Meta(max_length=1000)]
+_Limit = Annotated[int, msgspec.Meta(ge=1, le=200)]
+
+
+class ListQuery(msgspec.Struct, frozen=True):
+    """Which conversations: `q` has the words to find, `cursor` is that of the page before."""
+
+    q: Annotated[str, msgspec.Meta(max_length=1000)] = ""
+    cursor: Annotated[str, msgspec.Meta(max_length=400)] | None = None
+    limit: _Limit = 50
+
+
+class HeaderPage(msgspec.Struct, frozen=True):
+    """Some conversations, newest change first; `cursor` is None on the last page."""
+
+    items: list[ShownHeader]
+    cursor: str | None
+
+
+class NewConversation(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A conversation to begin."""
+
+    title: _Title = ""
+    workflow_mode: WorkflowMode = None
+    settings: dict[str, object] = {}
+
+
+class ConversationEdit(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What to change of a conversation; what is left out stays."""
+
+    title: _Title | msgspec.UnsetType = msgspec.UNSET
+    workflow_mode: WorkflowMode | msgspec.UnsetType = msgspec.UNSET
+    settings: dict[str, object] | msgspec.UnsetType = msgspec.UNSET
+
+
+class BranchAt(msgspec.Struct, frozen=True):
+    """How many of the first entries the branch begins with."""
+
+    at: Annotated[int, msgspec.Meta(ge=0, le=2**31)]
+
+
+class BranchList(msgspec.Struct, frozen=True):
+    """Where a conversation has alternatives."""
+
+    items: list[Alternatives]
+
+
+class EntriesQuery(msgspec.Struct, frozen=True):
+    """A window of the log: `limit` entries before the index `before`, the newest without it."""
+
+    before: Annotated[int, msgspec.Meta(ge=0, le=2**31)] | None = None
+    limit: _Limit = 60
+
+
+class EntryWindow(msgspec.Struct, frozen=True):
+    """Entries from `start` on, of `total` there are; follow the events behind `cursor` to stay current.
+
+    `run` is the answer under way, with what of it was said so far.
+    """
+
+    start: int
+    total: int
+    cursor: str
+    entries: list[Shown]
+    run: object
+
+
+class Draft(msgspec.Struct, frozen=True):
+    """What is typed and not sent; an empty text removes it."""
+
+    text: Annotated[str, msgspec.Meta(max_length=256 * 1024)]
+
+
+class DraftSet(msgspec.Struct, frozen=True):
+    """Drafts by key: "message" for the next message, a card's id for its answers."""
+
+    drafts: dict[str, str]
+
+
+class FormatQuery(msgspec.Struct, frozen=True):
+    """The kind of file."""
+
+    format: Literal["md", "json", "yaml"] = "yaml"
+
+
+class Conversations:
+    """Serves what the store has; `running` shows the answer under way in a conversation."""
+
+    def __init__(
+        self,
+        store: ListedConversationStore,
+        drafts: DraftStore,
+        shelf: Shelf,
+        *,
+        running: Callable[[str], object],
+        cursor: Callable[[], str],
+        max_import: int,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self._store = store
+        self._drafts = drafts
+        self._shelf = shelf
+        self._running = running
+        self._cursor = cursor
+        self._max_import = max_import
+        self._clock = clock
+
+    def routes(self) -> list[AnyRoute]:
+        one = "/api/v1/conversations/{id}"
+        return [
+            Route(
+                "GET", "/api/v1/conversations", self.list_all, query=ListQuery, answer=HeaderPage,
+                summary="List or search conversations, newest change first",
+            ),
+            Route(
+                "POST", "/api/v1/conversations", self.create, body=NewConversation, answer=ShownHeader,
+                status=201, summary="Begin a conversation",
+            ),
+            Route(
+                "POST", "/api/v1/conversations/import", self.take_in, query=FormatQuery, answer=ShownHeader,
+                status=201, takes=(*_MEDIA.values(), _BYTES), refusals=(409, 413, 415),
+                summary="Import a conversation from a file",
+            ),
+            Route("GET", one, self.show, answer=ShownHeader, summary="Show a conversation's header"),
+            Route(
+                "PATCH", one, self.change, body=ConversationEdit, answer=ShownHeader, refusals=(413, 415),
+                summary="Change title, mode or settings",
+            ),
+            Route("DELETE", one, self.delete, refusals=(409,), summary="Delete a conversation for good"),
+            Route(
+                "POST", one + "/branch", self.branch, body=BranchAt, answer=ShownHeader, status=201,
+                summary="Begin a new conversation with the first entries of this one",
+            ),
+            Route(
+                "GET", one + "/branches", self.branches, answer=BranchList,
+                summary="List the conversations that go on differently, by the entry where they part",
+            ),
+            Route(
+                "GET", one + "/entries", self.entries, query=EntriesQuery, answer=EntryWindow,
+                summary="Read a window of what was said and shown",
+            ),
+            Route("GET", one + "/drafts", self.drafts, answer=DraftSet, summary="List drafts"),
+            Route("GET", one + "/drafts/{key}", self.draft, answer=Draft, summary="Read a draft"),
+            Route("PUT", one + "/drafts/{key}", self.save_draft, body=Draft, summary="Keep a draft"),
+            Route(
+                "GET", one + "/export", self.export, query=FormatQuery, media="application/yaml",
+                summary="Export a conversation as a file",
+            ),
+        ]  # fmt: skip
+
+    async def list_all(self, call: Call[ListQuery, Nothing]) -> HeaderPage:
+        query = call.query
+        page = await self._store.page(query=query.q, cursor=query.cursor, limit=query.limit)
+        return HeaderPage([self._shelf.header(header) for header in page.headers], page.cursor)
+
+    async def create(self, call: Call[Nothing, NewConversation]) -> ShownHeader:
+        conversation = Conversation(clock=self._clock)
+        conversation.update(
+            HeaderChange(
+                title=call.body.title, workflow_mode=call.body.workflow_mode, settings=call.body.settings
+            )
+        )
+        return await self._keep(conversation)
+
+    async def show(self, call: Call[Nothing, Nothing]) -> ShownHeader:
+        return self._shelf.header(await self._store.header(call.id()))
+
+    async def change(self, call: Call[Nothing, ConversationEdit]) -> ShownHeader:
+        edit = call.body
+        change = HeaderChange(title=edit.title, workflow_mode=edit.workflow_mode, settings=edit.settings)
+        return self._shelf.header(await self._store.update(call.id(), change))
+
+    async def delete(self, call: Call[Nothing, Nothing]) -> None:
+        conversation_id = call.id()
+        if self._running(conversation_id) is not None:
+            raise ProblemError(409, "run_active", "an answer is under way here; cancel it first")
+        await self._store.delete(conversation_id)
+
+    async def branch(self, call: Call[Nothing, BranchAt]) -> ShownHeader:
+        conversation = await self._store.load(call.id())
+        return await self._keep(conversation.branch(call.body.at))
+
+    async def branches(self, call: Call[Nothing, Nothing]) -> BranchList:
+        return BranchList(await alternatives(self._store, call.id()))
+
+    async def entries(self, call: Call[EntriesQuery, Nothing]) -> EntryWindow:
+        cursor = self._cursor()  # first: what happens while the log is read is then told again, not missed
+        window, shown = await self._shelf.window(call.id(), before=call.query.before, limit=call.query.limit)
+        return EntryWindow(window.start, window.total, cursor, shown, self._running(call.id()))
+
+    async def drafts(self, call: Call[Nothing, Nothing]) -> DraftSet:
+        kept = await self._drafts.drafts(call.id())
+        return DraftSet({slot or _MESSAGE: text for slot, text in kept.items()})
+
+    async def draft(self, call: Call[Nothing, Nothing]) -> Draft:
+        kept = await self._drafts.drafts(call.id())
+        return Draft(kept.get(_slot(call.name("key")), ""))
+
+    async def save_draft(self, call: Call[Nothing, Draft]) -> None:
+        await self._drafts.save_draft(call.id(), call.body.text, slot=_slot(call.name("key")))
+
+    async def export(self, call: Call[FormatQuery, Nothing]) -> Response:
+        kind = call.query.format
+        conversation = await self._store.load(call.id())
+        text = export_conversation(conversation, kind)
+        name = f"{conversation.header.title or conversation.id}.{kind}"
+        content = text.encode("utf-8", "replace")
+        return Response(content, headers=disposition(name), media_type=_MEDIA[kind])
+
+    async def take_in(self, call: Call[FormatQuery, Nothing]) -> ShownHeader:
+        kind = call.query.format
+        if content_type(call.request) not in {_MEDIA[kind], _BYTES}:
+            raise ProblemError(415, "content_type", f"send a {kind} file as {_MEDIA[kind]} or {_BYTES}")
+        content = await read_bytes(call.request, self._max_import)
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise ProblemError(422, "invalid_input", "the file is not UTF-8 text") from error
+        return await self._keep_import(text, kind)
+
+    async def _keep_import(self, text: str, kind: ExportFormat) -> ShownHeader:
+        """Keep an import under its own id, or under a new one when that is taken."""
+        conversation = await asyncio.to_thread(lambda: import_conversation(text, kind, clock=self._clock))
+        try:
+            return await self._keep(conversation)
+        except ConflictError:
+            again = await asyncio.to_thread(
+                lambda: import_conversation(text, kind, fresh_id=True, clock=self._clock)
+            )
+            return await self._keep(again)
+
+    async def _keep(self, conversation: Conversation) -> ShownHeader:
+        await self._store.create(conversation)
+        return self._shelf.header(conversation.header)
+
+
+def _slot(key: str) -> str:
+    return "" if key == _MESSAGE else key

@@ -1,0 +1,172 @@
+"""Knowledge bases of a server: each one index file with the service of `dialoom rag` over it."""
+
+import asyncio
+import shutil
+from collections.abc import AsyncGenerator, Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgspec
+
+from dialoom.base.errors import StoreError, UsageError
+from dialoom.base.ids import new_id
+from dialoom.base.text import one_line
+from dialoom.llm import Provider
+from dialoom.rag import HashEmbedder, LoadOptions, RagConfig, SlidingWindowChunker
+from dialoom.rag.service import RagService, Response, ServiceAccess, ServiceSettings
+from dialoom.rag.service.requests import AnyRequest
+from dialoom.server.files import StoredFile, safe_name
+from dialoom.server.problems import ProblemError, not_found
+from dialoom.stores import SqliteVectorStore
+
+MAX_BASES = 100
+
+Fields: TypeAlias = dict[str, Any]
+
+
+class MountedBase(msgspec.Struct, frozen=True, kw_only=True):
+    """An index the operator names: served as it is, under an id of its own."""
+
+    name: str
+    index: Path
+    read_only: bool = False
+
+
+class OpenBase:
+    """One knowledge base in use."""
+
+    def __init__(
+        self, base_id: str, mounted: MountedBase, store: SqliteVectorStore, service: RagService
+    ) -> None:
+        self.id = base_id
+        self.name = mounted.name
+        self.read_only = mounted.read_only
+        self._store = store
+        self._service = service
+
+    async def ask(self, request: AnyRequest) -> list[Response]:
+        """Return every line of the answer. Raises `ProblemError` when the last one is a refusal."""
+        lines = [line async for line in self._service.answer(request)]
+        if not lines[-1].get("ok"):
+            raise refusal(lines[-1])
+        return lines
+
+    def answer(self, request: AnyRequest) -> AsyncGenerator[Response]:
+        """Return the lines as they come; the last one may be a refusal."""
+        return self._service.answer(request)
+
+    def close(self) -> None:
+        self._service.cancel_all()
+        self._store.close()
+
+
+class KnowledgeBases:
+    """Finds, makes and opens knowledge bases; those in `folder` are made here, `mounted` ones are not.
+
+    Each index stays open until `close`. Methods are for one event loop.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        provider: Provider,
+        *,
+        config: RagConfig,
+        load: LoadOptions,
+        mounted: Mapping[str, MountedBase],
+    ) -> None:
+        self._folder = folder
+        self._provider = provider
+        self._config = config
+        self._load = load
+        self._mounted = dict(mounted)
+        self._open: dict[str, OpenBase] = {}
+        self._opening = asyncio.Lock()
+
+    async def ids(self) -> list[str]:
+        """Return the ids of all, mounted ones first."""
+        return [*self._mounted, *await asyncio.to_thread(self._made)]
+
+    async def create(self, name: str) -> OpenBase:
+        """Make an empty one. Raises `UsageError` when there are 100."""
+        if len(await self.ids()) >= MAX_BASES:
+            raise UsageError(f"there are {MAX_BASES} knowledge bases; remove one first")
+        base_id = new_id()
+        about = msgspec.json.encode({"name": one_line(name, 200)})
+
+        def make() -> None:
+            (self._folder / base_id).mkdir(parents=True)
+            (self._folder / base_id / "about.json").write_bytes(about)
+
+        await _on_disk(make)
+        return await self.open(base_id)
+
+    async def open(self, base_id: str) -> OpenBase:
+        """Return one by its id. Raises `ProblemError` when there is none."""
+        async with self._opening:
+            if base_id not in self._open:
+                self._open[base_id] = await self._start(base_id)
+            return self._open[base_id]
+
+    async def add_file(self, base_id: str, info: StoredFile, content: Path) -> str:
+        """Put an uploaded file among a base's documents, under its own name; return where it lies."""
+        place = self._folder / base_id / "docs" / safe_name(info.name)
+
+        def copy() -> None:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(content, place)
+
+        await _on_disk(copy)
+        return str(place)
+
+    def close(self) -> None:
+        """Let go of every index."""
+        while self._open:
+            self._open.popitem()[1].close()
+
+    def _made(self) -> list[str]:
+        return sorted(path.parent.name for path in self._folder.glob("*/about.json"))
+
+    async def _start(self, base_id: str) -> OpenBase:
+        mounted = self._mounted.get(base_id) or await asyncio.to_thread(self._find, base_id)
+        store = await asyncio.to_thread(lambda: SqliteVectorStore(mounted.index, read_only=mounted.read_only))
+        service = RagService(
+            ServiceSettings(
+                store=store,
+                embedder=HashEmbedder(),
+                chunker=SlidingWindowChunker(),
+                provider=self._provider,
+                config=self._config,
+                load=self._load,
+                access=ServiceAccess(read_only=mounted.read_only),
+            )
+        )
+        try:
+            await service.open()
+        except BaseException:
+            store.close()
+            raise
+        return OpenBase(base_id, mounted, store, service)
+
+    def _find(self, base_id: str) -> MountedBase:
+        folder = self._folder / base_id
+        try:
+            about = msgspec.json.decode((folder / "about.json").read_bytes(), type=dict[str, str])
+        except (OSError, msgspec.DecodeError):
+            raise not_found("knowledge base", base_id) from None
+        return MountedBase(name=about.get("name", ""), index=folder / "index.sqlite")
+
+
+async def _on_disk(work: Callable[[], None]) -> None:
+    try:
+        await asyncio.to_thread(work)
+    except OSError as error:
+        reason = (error.strerror or "error").lower()
+        raise StoreError(f"the knowledge folder cannot be written ({reason}); free some space") from error
+
+
+def refusal(line: Response) -> ProblemError:
+    """Return what the service's refusal means over HTTP."""
+    code = str(line.get("code", "error"))
+    status = {"read_only": 403, "busy": 503}.get(code, 422)
+    return ProblemError(status, code, one_line(str(line.get("error", "")), 300))

@@ -1,0 +1,83 @@
+"""The server's process: listen, serve, and end at once when told to, whatever streams are open."""
+
+import asyncio
+import signal
+import socket
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+import uvicorn
+
+from dialoom.base.errors import StoreError
+from dialoom.server.hub import EventHub
+from dialoom.server.settings import ServerSettings
+from dialoom.server.workbench import Workbench
+
+GRACE_SECONDS = 5
+"""How long calls that are under way have when the server ends."""
+_BACKLOG = 1_024
+
+
+def listen(settings: ServerSettings) -> socket.socket:
+    """Return a socket that listens where the settings say. Raises `StoreError` when it cannot."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    found = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind((settings.host.strip("[]"), settings.port))
+        found.listen(_BACKLOG)
+    except OSError as error:
+        found.close()
+        reason = (error.strerror or "error").lower()
+        raise StoreError(
+            f"cannot listen at {settings.host}:{settings.port} ({reason}); choose another --port"
+        ) from error
+    return found
+
+
+async def serve(workbench: Workbench, listening: socket.socket, *, ready: Callable[[], None]) -> None:
+    """Serve until SIGTERM or SIGINT; `ready` is called when calls are answered."""
+    config = uvicorn.Config(
+        workbench.app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        date_header=True,
+        proxy_headers=False,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+        lifespan="on",
+        ws="none",
+        h11_max_incomplete_event_size=65_536,
+    )
+    server = _Server(config, workbench.hub, ready)
+    await server.serve(sockets=[listening])
+
+
+class _Server(uvicorn.Server):
+    """uvicorn waits for open streams when it is told to end; this closes them first."""
+
+    def __init__(self, config: uvicorn.Config, hub: EventHub, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._hub = hub
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """End on SIGTERM and SIGINT, and return: whoever called closes its stores then."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._end, number)
+        try:
+            yield
+        finally:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.remove_signal_handler(number)
+
+    def _end(self, number: int) -> None:
+        self._hub.close()
+        self.handle_exit(number, None)

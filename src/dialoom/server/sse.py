@@ -1,0 +1,71 @@
+"""Server-sent events: a response that follows a subscription until somebody leaves."""
+
+import asyncio
+from collections.abc import Callable
+
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
+from dialoom.server.hub import EventHub, Subscription
+
+PING_SECONDS = 15.0
+MEDIA_TYPE = "text/event-stream"
+_HEADERS = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-cache, no-transform"),
+    (b"x-accel-buffering", b"no"),
+]
+_BEGIN = b"retry: 1000\n\n"
+_PING = b": ping\n\n"
+
+
+class EventStream(Response):
+    """Sends what a subscription has, all that is ready in one piece, and a comment when it is quiet.
+
+    The reader's leaving ends it at once, and so does the hub's closing. `finish` is called either way.
+    """
+
+    media_type = MEDIA_TYPE
+
+    def __init__(
+        self, hub: EventHub, subscription: Subscription, finish: Callable[[], None], *,
+        ping: float = PING_SECONDS,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self._hub = hub
+        self._subscription = subscription
+        self._finish = finish
+        self._ping = ping
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": list(_HEADERS)})
+            if scope["method"] == "HEAD":
+                await send(_body(b"", more=False))
+                return
+            async with asyncio.TaskGroup() as group:
+                sending = group.create_task(self._send_all(send))
+                await _left(receive)
+                sending.cancel()
+        finally:
+            self._subscription.close()
+            self._finish()
+
+    async def _send_all(self, send: Send) -> None:
+        await send(_body(_BEGIN))
+        while not self._hub.closed:
+            if ready := self._subscription.ready():
+                await send(_body(ready))
+            elif not await self._subscription.wait(self._ping):
+                await send(_body(_PING))
+        await send(_body(self._subscription.ready(), more=False))
+
+
+async def _left(receive: Receive) -> None:
+    """Wait until the reader is gone; a server says so as well when the response is complete."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _body(content: bytes, *, more: bool = True) -> Message:
+    return {"type": "http.response.body", "body": content, "more_body": more}

@@ -1,0 +1,147 @@
+"""The server put together: one table of calls over what the edge hands it."""
+
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from typing import Protocol
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute
+from starlette.routing import Route as PathRoute
+from starlette.types import ASGIApp
+
+import dialoom
+from dialoom.base.clock import SYSTEM_CLOCK, Clock
+from dialoom.conversation.cards.builtin import DEFAULT_CARDS
+from dialoom.conversation.cards.form_registry import FormRegistry
+from dialoom.conversation.cards.registry import CardRegistry
+from dialoom.conversation.drafts import DraftStore
+from dialoom.conversation.store import ListedConversationStore
+from dialoom.graph import CheckpointStore, Graph
+from dialoom.server.background import Background
+from dialoom.server.cards import Cards, Done
+from dialoom.server.conversations import Conversations
+from dialoom.server.dataset_store import DatasetStore
+from dialoom.server.datasets import Datasets
+from dialoom.server.document import openapi_document
+from dialoom.server.files import Files, FileStore
+from dialoom.server.graphs import Graphs
+from dialoom.server.guard import Guard
+from dialoom.server.hub import EventHub
+from dialoom.server.knowledge import KnowledgeBases
+from dialoom.server.knowledge_calls import KnowledgeCalls
+from dialoom.server.login import Login
+from dialoom.server.metrics import Metrics
+from dialoom.server.routes import AnyRoute, serve_table
+from dialoom.server.settings import ServerSettings
+from dialoom.server.shown import Shelf
+from dialoom.server.static import PageFiles
+from dialoom.server.streams import Streams
+from dialoom.server.tokens import Doorkeeper
+from dialoom.server.watched import WatchedStore
+
+
+class WorkbenchStore(ListedConversationStore, DraftStore, Protocol):
+    """What conversations of a server are kept in: listed, searched, with drafts."""
+
+
+class Parts(msgspec.Struct, frozen=True, kw_only=True):
+    """What the edge hands a server: it wires, the server serves."""
+
+    store: WorkbenchStore
+    checkpoints: CheckpointStore
+    graphs: Mapping[str, Graph] = {}
+    cards: CardRegistry = DEFAULT_CARDS
+    forms: FormRegistry = FormRegistry()
+    knowledge: KnowledgeBases | None = None
+
+
+class Workbench:
+    """One server's calls, events and jobs; `app` is what an ASGI server runs.
+
+    `async with workbench.running()` is its life, as the app's lifespan is. The stores it was given stay
+    the caller's to close.
+    """
+
+    def __init__(self, settings: ServerSettings, parts: Parts, *, clock: Clock = SYSTEM_CLOCK) -> None:
+        self.settings = settings
+        self.hub = EventHub()
+        self.doorkeeper = Doorkeeper(
+            settings.token, session_seconds=settings.session_days * 86_400.0, clock=clock
+        )
+        self._parts = parts
+        self._clock = clock
+        self._background = Background()
+        self._files = FileStore(
+            settings.data / "files", max_file=settings.max_file, max_total=settings.max_files
+        )
+        self._datasets = DatasetStore(settings.data / "datasets.sqlite")
+        self._shelf = Shelf(parts.store, parts.cards, parts.forms, self._running)
+        self.store = WatchedStore(parts.store, self.hub, self._shelf)
+        self._streams = Streams(self.hub, self.store, most=settings.max_streams)
+        gauges = {"open_streams": lambda: self._streams.open, "jobs": lambda: len(self._background)}
+        self._metrics = Metrics(gauges, clock=clock)
+        self.table = list(self._table())
+        self.app = self._assemble()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """Hold what goes on beside calls; at the end streams close and jobs stop."""
+        async with self._background:
+            try:
+                yield
+            finally:
+                self.hub.close()
+        if self._parts.knowledge is not None:
+            self._parts.knowledge.close()
+        self._datasets.close()
+
+    @property
+    def login_url(self) -> str:
+        """Return an address that signs a browser in, once."""
+        return f"{self.settings.url}/login?token={self.doorkeeper.new_link()}"
+
+    def document(self) -> dict[str, object]:
+        """Return the OpenAPI document of the calls."""
+        return openapi_document(self.table)
+
+    def _table(self) -> Iterable[AnyRoute]:
+        parts, settings = self._parts, self.settings
+        yield from Conversations(
+            self.store, parts.store, self._shelf, running=self._running, cursor=lambda: self.hub.cursor,
+            max_import=settings.max_import, clock=self._clock,
+        ).routes()  # fmt: skip
+        yield from Cards(self.store, self._shelf, _nothing_follows).routes()
+        yield from self._streams.routes()
+        yield from Files(self._files).routes()
+        yield from Datasets(self._datasets, self._files).routes()
+        yield from Graphs(parts.graphs, parts.checkpoints).routes()
+        if parts.knowledge is not None:
+            yield from KnowledgeCalls(parts.knowledge, self._files, self.hub, self._background).routes()
+
+    def _assemble(self) -> ASGIApp:
+        routes: list[BaseRoute] = [
+            *serve_table(self.table, self.settings.max_body),
+            *Login(self.settings, self.doorkeeper).routes(),
+            PathRoute("/healthz", self._health, methods=["GET"]),
+            PathRoute("/metrics", self._metrics.show, methods=["GET"]),
+            PathRoute("/openapi.json", self._document, methods=["GET"]),
+            *PageFiles().routes(),
+        ]
+        app = Starlette(routes=routes, lifespan=lambda _app: self.running())
+        return self._metrics.counted(Guard(app, self.settings, self.doorkeeper, clock=self._clock))
+
+    async def _health(self, _request: Request) -> Response:
+        return JSONResponse({"status": "ok", "version": dialoom.__version__})
+
+    async def _document(self, _request: Request) -> Response:
+        return JSONResponse(self.document())
+
+    def _running(self, _conversation_id: str) -> str | None:
+        return None
+
+
+async def _nothing_follows(_done: Done) -> None:
+    return None

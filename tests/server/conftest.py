@@ -1,0 +1,75 @@
+"""A server of the tests: in memory, with a clock that stands still, called as a machine with the token."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from dialoom.conversation import MemoryConversationStore
+from dialoom.conversation.cards import FormDefinition, FormRegistry
+from dialoom.graph import MemoryCheckpointStore
+from dialoom.server import Parts, ServerSettings, Workbench
+from dialoom.testing.clock import ManualClock
+
+TOKEN = "a token that the tests know"
+URL = "http://127.0.0.1:8321"
+GRID_FORM = FormDefinition.model_validate(
+    {
+        "formId": "grid",
+        "title": "Grid parameters",
+        "fields": [
+            {"id": "cell", "label": "Cell size", "type": "number", "required": True, "min": 1},
+            {"id": "key", "label": "Key", "type": "secret"},
+        ],
+    }
+)
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> ServerSettings:
+    return ServerSettings(token=TOKEN, data=tmp_path / "data")
+
+
+@pytest.fixture
+def parts() -> Parts:
+    return Parts(
+        store=MemoryConversationStore(),
+        checkpoints=MemoryCheckpointStore(),
+        forms=FormRegistry(GRID_FORM),
+    )
+
+
+@pytest.fixture
+def workbench(settings: ServerSettings, parts: Parts, clock: ManualClock) -> Workbench:
+    return Workbench(settings, parts, clock=clock)
+
+
+@pytest.fixture
+def client(workbench: Workbench) -> Iterator[TestClient]:
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    with TestClient(workbench.app, base_url=URL, headers=headers, follow_redirects=False) as opened:
+        yield opened
+
+
+@pytest.fixture
+def stranger(workbench: Workbench, client: TestClient) -> TestClient:
+    """A caller without token or cookie, of a server that runs already."""
+    return TestClient(workbench.app, base_url=URL, follow_redirects=False)
+
+
+@pytest.fixture
+def begin(client: TestClient) -> Callable[..., str]:
+    """Begin a conversation and return its id."""
+
+    def begin(**fields: object) -> str:
+        answer = client.post("/api/v1/conversations", json=fields)
+        assert answer.status_code == 201
+        return answer.json()["id"]
+
+    return begin
