@@ -1,7 +1,18 @@
-"""Knowledge at 50,000 chunks, against plain Python, numpy and SQLite, and what is stated elsewhere."""
+"""Knowledge at 50,000 chunks, against plain Python, numpy and SQLite, and what is stated elsewhere.
 
+Where `DIALOOM_RIVALS_PYTHON` names a Python that has them, also against the in-memory stores of LlamaIndex,
+LangChain and Haystack; without it their rows are left out, and standard error says so.
+"""
+
+import json
+import os
 import sqlite3
+import statistics
+import subprocess
+import sys
 import tempfile
+import time
+from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -9,7 +20,16 @@ from pathlib import Path
 import numpy as np
 
 from bench.report import Row, interleaved
-from dialoom.rag import Chunk, FloatMatrix, HashEmbedder, IndexManifest, InMemoryVectorStore
+from dialoom.rag import (
+    Chunk,
+    FloatMatrix,
+    FloatVector,
+    HashEmbedder,
+    HtmlLoader,
+    IndexManifest,
+    InMemoryVectorStore,
+)
+from dialoom.rag.loaders import LoadOptions, Source
 from dialoom.stores import SqliteVectorStore
 
 PACKAGES = ("numpy", "regex")
@@ -21,6 +41,13 @@ SCAN_MS = 10.0
 """What the requirement states for a scan of its own C++ store: 10 to 14 ms."""
 ADD_MS = 1000 * COUNT / 1_300_000
 HASH_MS_PER_MB = 10.0
+"""What the requirement states for its own embedder: 100 to 130 MB/s."""
+PAGE_MS_PER_MB = 200.0
+LISTED = 250_000
+RIVALS_PYTHON = "DIALOOM_RIVALS_PYTHON"
+RIVAL_SCRIPT = str(Path(__file__).with_name("rival_rag.py"))
+RIVALS = ("llama-index-core", "langchain-core", "haystack-ai")
+RIVAL_ROUNDS = 3
 _WORDS = [
     *("lamp", "oil", "wick", "refund", "parcel", "norway", "shipping", "station"),
     *("battery", "warranty", "trailer", "invoice", "退款", "运费", "包裹"),
@@ -28,7 +55,7 @@ _WORDS = [
 
 
 def rows() -> list[Row]:
-    """Return CPU times; each is the median of rounds taken turn by turn."""
+    """Return CPU times: the median of rounds taken turn by turn; against a fixed figure the best round."""
     rng = np.random.default_rng(1)
     centres = rng.normal(size=(500, DIM))
     vectors = (centres[rng.integers(0, 500, COUNT)] + 0.5 * rng.normal(size=(COUNT, DIM))).astype(np.float32)
@@ -37,10 +64,13 @@ def rows() -> list[Row]:
     questions = vectors[: QUERIES * 7 : 7] + np.float32(0.1)
     return [
         *_searches(store, vectors, questions),
+        *_against_rivals(store, vectors, questions[3]),
+        *_in_lists(),
         *_adding(chunks, vectors),
         _by_words(store, chunks),
         *_on_disk(chunks, vectors),
         _hashing(),
+        _pages(),
     ]
 
 
@@ -76,18 +106,89 @@ def _searches(store: InMemoryVectorStore, vectors: FloatMatrix, questions: Float
     def numpy_scan() -> None:
         np.argsort(-(units @ question))[:K]
 
-    one, python = (1000 * each for each in interleaved(partial(store.search, question, K), plain_python))
-    again, scan = (1000 * each for each in interleaved(partial(store.search, question, K), numpy_scan))
+    search = partial(store.search, question, K)
+    one, python = (1000 * each for each in interleaved(search, plain_python))
+    again, scan = (1000 * each for each in interleaved(search, numpy_scan))
     many, single = interleaved(
         partial(store.search_many, questions, K),
         lambda: [store.search(each, K) for each in questions],
         rounds=3,
     )
     return [
-        Row("search 50,000 x 128, top 10", "ms", one, "the seed's C++ scan (10 ms)", SCAN_MS, must=0.25),
+        Row(
+            "search 50,000 x 128, top 10",
+            "ms",
+            _best(search),
+            "the seed's C++ scan (10 ms)",
+            SCAN_MS,
+            must=0.25,
+        ),
         Row("search 50,000 x 128, top 10", "ms", one, "a Python loop over them", python * 25, must=0.01),
         Row("search 50,000 x 128, top 10", "ms", again, "numpy product and argsort", scan, must=1.0),
         Row("100 searches at once", "ms", 1000 * many, "100 searches", 1000 * single, must=0.6),
+    ]
+
+
+def _against_rivals(store: InMemoryVectorStore, vectors: FloatMatrix, question: FloatVector) -> list[Row]:
+    rivals = os.environ.get(RIVALS_PYTHON)
+    if not rivals:
+        print(f"{RIVALS_PYTHON} is not set: the rows of other stores are left out", file=sys.stderr)
+        return []
+    ours = [f"{found.chunk.doc_id[1:]}{found.chunk.id[-1]}" for found in store.search(question, K)]
+    with tempfile.TemporaryDirectory() as folder:
+        files = [str(Path(folder) / name) for name in ("vectors.npy", "question.npy")]
+        np.save(files[0], vectors)
+        np.save(files[1], question)
+        with subprocess.Popen(
+            [rivals, RIVAL_SCRIPT, *files, str(K)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as child:
+            assert child.stdin is not None
+            assert child.stdout is not None
+            assert child.stdout.readline() == "ready\n"
+            found: list[Row] = []
+            for name in RIVALS:
+                taken: tuple[list[float], list[float]] = ([], [])
+                for _ in range(RIVAL_ROUNDS):
+                    began = time.process_time()
+                    store.search(question, K)
+                    taken[0].append(time.process_time() - began)
+                    child.stdin.write(f"{name}\n")
+                    child.stdin.flush()
+                    seconds, *rows = child.stdout.readline().split()
+                    assert sorted(map(int, rows)) == sorted(map(int, ours)), "they must find what we find"
+                    taken[1].append(float(seconds))
+                mine, theirs = (1000 * statistics.median(times) for times in taken)
+                found.append(Row("search 50,000 x 128, top 10", "ms", mine, name, theirs, must=0.01))
+            child.stdin.close()  # it ends with its input
+    return found
+
+
+def _in_lists() -> list[Row]:
+    """Above the size that is searched exactly: what is missed, and what it costs."""
+    rng = np.random.default_rng(3)
+    centres = rng.normal(size=(2_000, DIM))
+    vectors = (
+        centres[rng.integers(0, 2_000, LISTED + 100)] + 0.9 * rng.normal(size=(LISTED + 100, DIM))
+    ).astype(np.float32)
+    vectors, questions = vectors[:LISTED], vectors[LISTED:]
+    chunks = [Chunk(id=str(number), doc_id="d", text="") for number in range(LISTED)]
+    listed, exact = InMemoryVectorStore(), InMemoryVectorStore(exact_up_to=LISTED)
+    for store in (listed, exact):
+        store.add(chunks, vectors)
+    listed.make_lists()
+    near, every = (
+        [{hit.chunk.id for hit in store.search(each, K)} for each in questions] for store in (listed, exact)
+    )
+    missed = 1 - sum(len(a & b) for a, b in zip(near, every, strict=True)) / (K * len(questions))
+    fast, slow = interleaved(
+        lambda: [listed.search(each, K) for each in questions[:20]],
+        lambda: [exact.search(each, K) for each in questions[:20]],
+        rounds=3,
+    )
+    name = f"search {LISTED:,} x {DIM} in lists"
+    return [
+        Row(name, "ms", 1000 * fast / 20, "every row", 1000 * slow / 20, must=0.7),
+        Row(f"{name}: missed of the nearest 10", "%", 100 * missed, "5 of 100", 5.0, must=1.0),
     ]
 
 
@@ -100,11 +201,11 @@ def _adding(chunks: list[Chunk], vectors: FloatMatrix) -> list[Row]:
             by_document.setdefault(chunk.doc_id, []).append(chunk)
         np.divide(vectors, np.sqrt(np.einsum("ij,ij->i", vectors, vectors))[:, None])
 
-    ours, floor = (1000 * each for each in interleaved(partial(_filled, chunks, vectors), least, rounds=11))
+    fill = partial(_filled, chunks, vectors)
+    ours, floor = (1000 * each for each in interleaved(fill, least, rounds=5))
     return [
         Row("add 50,000 chunks", "ms", ours, "two dicts and the scaling", floor, must=4.0),
-        # the only row against another machine's figure, so a busy one is forgiven half
-        Row("add 50,000 chunks", "ms", ours, "1.3 million chunks/s", ADD_MS, must=1.5),
+        Row("add 50,000 chunks", "ms", _best(fill), "the seed's 1.3 million chunks/s", ADD_MS, must=1.0),
     ]
 
 
@@ -138,12 +239,55 @@ def _on_disk(chunks: list[Chunk], vectors: FloatMatrix) -> list[Row]:
             partial(_open_and_search, path, vectors), partial(InMemoryVectorStore().load, listed), rounds=5
         )
         sizes = [file.stat().st_size / 1e6 for file in (path, listed)]
+        saved, listing = interleaved(
+            partial(_save, Path(folder) / "new.sqlite", chunks, vectors),
+            partial(_save_in_memory, Path(folder) / "new.json", chunks, vectors),
+            rounds=3,
+        )
+        json_rows = _as_json(chunks, vectors, listed)
     return [
+        Row("store 50,000 x 128 with words", "ms", 1000 * saved, "in memory, JSON", 1000 * listing, must=3.0),
+        *json_rows,
         Row(
             "a question by words, SQLite", "ms", 1000 * found, "LIKE over the texts", 1000 * scanned, must=1.0
         ),
         Row("open 50,000 x 128 and search", "ms", 1000 * loaded, "the JSON file", 1000 * read, must=0.5),
         Row("index on disk", "MB", sizes[0], "the JSON file", sizes[1], must=1.0),
+    ]
+
+
+def _save(path: Path, chunks: list[Chunk], vectors: FloatMatrix) -> None:
+    path.unlink(missing_ok=True)
+    with SqliteVectorStore(path) as store:
+        store.add(chunks, vectors)
+
+
+def _save_in_memory(path: Path, chunks: list[Chunk], vectors: FloatMatrix) -> None:
+    store = _filled(chunks, vectors)
+    store.search_words("lamp", K)  # reads the words
+    store.save(path)
+
+
+def _as_json(chunks: list[Chunk], vectors: FloatMatrix, path: Path) -> list[Row]:
+    """What it costs to keep the index as one JSON file, against ten times a tenth with Python's `json`."""
+    store, tenth, few = _filled(chunks, vectors), path.with_suffix(".tenth"), COUNT // 10
+
+    def dump() -> None:
+        listed = [
+            {"id": chunk.id, "text": chunk.text, "vector": row.tolist()}
+            for chunk, row in zip(chunks[:few], vectors, strict=False)
+        ]
+        tenth.write_text(json.dumps(listed), encoding="utf-8")
+
+    def parse() -> None:
+        rows = [each["vector"] for each in json.loads(tenth.read_text(encoding="utf-8"))]
+        np.array(rows, np.float32)
+
+    saved, dumped = interleaved(partial(store.save, path), dump, rounds=3)
+    loaded, parsed = interleaved(partial(InMemoryVectorStore().load, path), parse, rounds=3)
+    return [
+        Row("save 50,000 x 128 as JSON", "ms", 1000 * saved, "Python's json", 10_000 * dumped, must=0.5),
+        Row("load 50,000 x 128 from JSON", "ms", 1000 * loaded, "Python's json", 10_000 * parsed, must=0.5),
     ]
 
 
@@ -163,5 +307,25 @@ def _hashing() -> Row:
     texts = ["The parcel came back from Norway, and 退款需要三个工作日。 " * 30] * 500
     embedder = HashEmbedder()
     megabytes = sum(len(text.encode()) for text in texts) / 1e6
-    taken, _ = interleaved(partial(embedder.embed, texts), lambda: None, rounds=5)
-    return Row("hash embedding", "ms/MB", 1000 * taken / megabytes, "100 MB/s", HASH_MS_PER_MB, must=1.5)
+    taken = _best(partial(embedder.embed, texts))
+    return Row("hash embedding", "ms/MB", taken / megabytes, "the seed's 100 MB/s", HASH_MS_PER_MB, must=1.0)
+
+
+def _pages() -> Row:
+    paragraph = "<p>The <b>parcel</b> came <a href='x'>back</a> from Norway &amp; 退款需要三个工作日。</p>\n"
+    page = (
+        f"<html><head><title>t</title></head><body><h1>Parcels</h1>{paragraph * 2_000}</body></html>".encode()
+    )
+    source = Source(id="page.html", data=page, options=LoadOptions(html_mode="main"))
+    taken = _best(partial(HtmlLoader().load, source))
+    return Row("the article of a page", "ms/MB", 1e6 * taken / len(page), "5 MB/s", PAGE_MS_PER_MB, must=1.0)
+
+
+def _best(work: Callable[[], object], *, rounds: int = 11) -> float:
+    """The least CPU milliseconds of several rounds: for figures of another machine, which was not as busy."""
+    taken: list[float] = []
+    for _ in range(rounds):
+        began = time.process_time()
+        work()
+        taken.append(time.process_time() - began)
+    return 1000 * min(taken)

@@ -169,6 +169,69 @@ def test_a_reader_of_nothing_is_told_how_to_make_an_index(opened) -> None:
         opened(read_only=True)
 
 
+def test_an_empty_file_is_where_an_index_will_be(opened, tmp_path: Path) -> None:
+    (tmp_path / "index.sqlite").touch()
+    with pytest.raises(StoreError, match=r"there is no index at .*dialoom ingest"):
+        opened(read_only=True)
+    store = opened()
+    store.replace_documents([one("a", 1, 0)])
+    assert found(opened(read_only=True), 1, 0) == ["a#0"]
+
+
+def test_a_folder_in_the_place_of_an_index_is_named(opened, tmp_path: Path) -> None:
+    (tmp_path / "kb").mkdir()
+    for read_only in (False, True):
+        with pytest.raises(StoreError, match="kb is a folder; name a file in it, like .*kb/knowledge.sqlite"):
+            opened("kb", read_only=read_only)
+
+
+def test_a_copy_is_an_index_of_its_own_at_one_moment(opened, tmp_path: Path) -> None:
+    store = opened()
+    store.claim(MANIFEST)
+    store.replace_documents([one("a", 1, 0, text="lamp oil"), one("b", 0, 1)])
+    store.snapshot(tmp_path / "copy.sqlite")
+    store.replace_documents([one("c", 1, 1)])
+    copy = opened("copy.sqlite")
+    assert (copy.documents(), copy.manifest) == (["a", "b"], MANIFEST)
+    assert [hit.chunk.id for hit in copy.search_words("oil", 3)] == ["a#0"]
+    copy.replace_documents([one("d", 1, 1)])
+    assert store.documents() == ["a", "b", "c"]
+
+
+def test_a_copy_replaces_nothing_and_leaves_nothing_half(opened, tmp_path: Path) -> None:
+    store = opened()
+    store.replace_documents([one("a", 1, 0)])
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(StoreError, match="mine.txt is there already; choose another name"):
+        store.snapshot(tmp_path / "mine.txt")
+    with pytest.raises(StoreError, match="no folder"):
+        store.snapshot(tmp_path / "no folder" / "copy.sqlite")
+    assert (tmp_path / "mine.txt").read_text() == "mine"
+    assert (
+        sorted(path.name for path in tmp_path.iterdir() if "copy" in path.name or path.name[0] == ".") == []
+    )
+
+
+def test_a_reader_may_make_a_copy(opened, tmp_path: Path) -> None:
+    opened().replace_documents([one("a", 1, 0)])
+    opened(read_only=True).snapshot(tmp_path / "copy.sqlite")
+    assert found(opened("copy.sqlite", read_only=True), 1, 0) == ["a#0"]
+
+
+@pytest.mark.promise("service-027")
+def test_a_reader_where_nothing_can_be_made_takes_the_file_as_it_is(opened, tmp_path: Path) -> None:
+    store = opened()
+    store.replace_documents([one("a", 1, 0)])
+    store.close()
+    (tmp_path / "index.sqlite-shm").mkdir()  # what a folder one may not write to comes to, for root too
+    before = (tmp_path / "index.sqlite").read_bytes()
+    assert found(opened(read_only=True), 1, 0) == ["a#0"]
+    assert (tmp_path / "index.sqlite").read_bytes() == before
+    (tmp_path / "index.sqlite-wal").write_bytes(b"commits that are not in the file yet")
+    with pytest.raises(StoreError, match="cannot be"):
+        opened(read_only=True)
+
+
 def test_a_file_that_is_no_index_is_refused_and_left_alone(opened, tmp_path: Path) -> None:
     path = tmp_path / "notes.sqlite"
     path.write_text("my notes, not a database at all, but long enough to be taken for one" * 20)
@@ -294,9 +357,6 @@ def test_a_place_that_cannot_hold_a_file_is_named(opened, tmp_path: Path) -> Non
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="cannot be used"):
         opened("file/index.sqlite")
-    (tmp_path / "folder").mkdir()
-    with pytest.raises(StoreError, match="cannot be used"):
-        opened("folder")
 
 
 def test_a_closed_store_says_so(opened) -> None:

@@ -47,6 +47,7 @@ async def rag_service(knowledge: KnowledgeFlags, model: ModelFlags, service: Ser
                 docs=str(knowledge.docs) if knowledge.docs is not None else None,
                 access=access,
                 timeout=service.timeout,
+                snapshot=store.snapshot,
             )
             with _stdout_for_answers() as answers:
                 await serve(sys.stdin, answers, settings)

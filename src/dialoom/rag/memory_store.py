@@ -250,19 +250,19 @@ class _Shelf:
         out = list(remove)
         for held in remove:
             self._forget(held)
-        chunks = [chunk for batch, _ in puts for chunk in batch]
-        rows = np.concatenate([batch for _, batch in puts]) if puts else np.empty((0, 0), np.float32)
-        places = {chunk.id: place for place, chunk in enumerate(chunks)}
-        if len(places) < len(chunks):
-            chunks = [chunks[place] for place in places.values()]
-            rows = rows[list(places.values())]
-        for chunk_id in places.keys() & self.by_id.keys():
+        chunks, rows = _joined(puts)
+        new = [*map(_Held, chunks)]
+        by_id = dict(zip([chunk.id for chunk in chunks], new, strict=True))
+        if len(by_id) < len(chunks):  # of those with one id the last one stays, in the place of the first
+            place_of = {held: place for place, held in enumerate(new)}
+            new = [*by_id.values()]
+            rows = rows[[place_of[held] for held in new]]
+        for chunk_id in by_id.keys() & self.by_id.keys():
             out.append(self.by_id[chunk_id])
             self._forget(self.by_id[chunk_id])
-        new = [*map(_Held, chunks)]
-        self.by_id.update(zip(places, new, strict=True))
-        for chunk, held in zip(chunks, new, strict=True):
-            self.by_document[chunk.doc_id].append(held)
+        self.by_id.update(by_id)
+        for held in new:
+            self.by_document[held.chunk.doc_id].append(held)
         self.matrix.replace(out, new, rows)
         self.words.replace(out, new)
 
@@ -272,6 +272,19 @@ class _Shelf:
         siblings.remove(held)
         if not siblings:
             del self.by_document[held.chunk.doc_id]
+
+
+def _joined(puts: Sequence[tuple[Sequence[Chunk], FloatMatrix]]) -> tuple[Sequence[Chunk], FloatMatrix]:
+    """Several batches as one, without a copy of a single one."""
+    match puts:
+        case []:
+            return [], np.empty((0, 0), np.float32)
+        case [one]:
+            return one
+        case _:
+            return [chunk for chunks, _ in puts for chunk in chunks], np.concatenate(
+                [rows for _, rows in puts]
+            )
 
 
 def _below(name: str, root: str) -> bool:

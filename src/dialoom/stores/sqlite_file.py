@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dialoom.base.errors import ConflictError, StoreError, UsageError
+from dialoom.base.ids import new_id
 from dialoom.base.text import one_line
 from dialoom.rag.errors import CorruptIndexError, ReadOnlyError
 from dialoom.stores.sqlite_lexical import CREATE, CURRENT, rebuild_words, words_are_current
@@ -22,6 +23,8 @@ from dialoom.stores.sqlite_rows import all_chunks
 
 _OLDEST = 1
 _AGAIN = "dialoom ingest DIR"
+_NO_ROOM = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+"""What SQLite says when it cannot make the files that it keeps beside the index."""
 _SCHEMA = (
     "CREATE TABLE manifest (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     """CREATE TABLE sources (
@@ -59,22 +62,62 @@ def open_index_file(path: str | os.PathLike[str], *, read_only: bool) -> sqlite3
     WAL and synchronous=FULL: a commit that returned survives a power cut. Raises `CorruptIndexError` for a
     file that is no index, `StoreError` for one of another program, a newer dialoom or a place that cannot
     be used; such a file is left as it is. The index of an older dialoom is brought up to date, which a reader
-    cannot do and refuses with `StoreError`.
+    cannot do and refuses with `StoreError`. A reader in a folder where nothing can be made takes an index
+    that nobody is writing to for one that never changes.
     """
     target = Path(path)
     with translated(target):
-        if read_only:
-            if not target.is_file():
-                raise StoreError(f"there is no index at {target}; make one with: dialoom ingest DIR")
-        else:
+        if target.is_dir():
+            raise StoreError(f"{target} is a folder; name a file in it, like {target / 'knowledge.sqlite'}")
+        if not read_only:
             target.parent.mkdir(parents=True, exist_ok=True)
-        connection = connect(target, "ro" if read_only else "rwc")
+            return _prepared(connect(target, "rwc"), target, read_only=False)
+        if not target.is_file() or not target.stat().st_size:
+            raise StoreError(f"there is no index at {target}; make one with: dialoom ingest DIR")
         try:
-            _prepare(connection, target, read_only=read_only)
-        except BaseException:
-            connection.close()
-            raise
+            return _prepared(connect(target, "ro"), target, read_only=True)
+        except sqlite3.OperationalError as error:
+            if result_code(error) not in _NO_ROOM or _is_being_written(target):
+                raise
+        return _prepared(connect(target, "ro", extra=("immutable=1",)), target, read_only=True)
+
+
+def _prepared(connection: sqlite3.Connection, target: Path, *, read_only: bool) -> sqlite3.Connection:
+    try:
+        _prepare(connection, target, read_only=read_only)
+    except BaseException:
+        connection.close()
+        raise
     return connection
+
+
+def _is_being_written(target: Path) -> bool:
+    """Whether there are commits beside the file that are not in it yet."""
+    log = target.with_name(f"{target.name}-wal")
+    return log.exists() and log.stat().st_size > 0
+
+
+def copy_index_file(connection: sqlite3.Connection, target: Path) -> None:
+    """Write one moment of an index to a new file, whole or not at all, while others read and write it.
+
+    Raises `StoreError`, also for a file that is there already.
+    """
+    with translated(target):
+        fresh = target.with_name(f".{target.name}.{new_id()}")
+        try:
+            connection.execute("VACUUM INTO ?", (str(fresh),))
+            _sync(fresh)
+            target.open("xb").close()  # what is there already is not replaced
+            fresh.replace(target)
+        except FileExistsError as error:
+            raise StoreError(f"{target} is there already; choose another name for the copy") from error
+        finally:
+            fresh.unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
 
 
 def _prepare(connection: sqlite3.Connection, target: Path, *, read_only: bool) -> None:

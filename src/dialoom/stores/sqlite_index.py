@@ -31,7 +31,7 @@ from dialoom.rag.store import (
 )
 from dialoom.rag.types import Chunk, FloatMatrix, FloatVector, ScoredChunk
 from dialoom.rag.words import question_tokens
-from dialoom.stores.sqlite_file import open_index_file, translated
+from dialoom.stores.sqlite_file import copy_index_file, open_index_file, translated
 from dialoom.stores.sqlite_filter import Sql, sql_of
 from dialoom.stores.sqlite_lexical import clear_words, find_words, words_are_current
 from dialoom.stores.sqlite_rows import (
@@ -210,6 +210,11 @@ class SqliteVectorStore(SyncStore, LexicalIndex, PassageReader):
             for table in ("chunks", "vectors", "documents", "sources"):
                 connection.execute(f"DELETE FROM {table}")  # noqa: S608 - the names above
             connection.execute("DELETE FROM manifest WHERE key = 'index'")
+
+    def snapshot(self, path: str | os.PathLike[str]) -> None:
+        """Write one moment of the index to a new file, an index of its own. `StoreError` when it is there."""
+        with self._lock:
+            copy_index_file(self._connection, Path(path))
 
     def make_lists(self) -> None:
         """Read the vectors and make the lists of a large index now, so that the first search need not."""
