@@ -71,6 +71,15 @@ async def test_what_follows_the_end_of_an_answer_is_not_part_of_it() -> None:
     assert (await ask(streamed(b"".join((*SAID, chunk({"content": " again"})))))).text == "Hello"
 
 
+async def test_an_event_without_choices_says_nothing_unless_it_is_an_error() -> None:
+    odd = b'data: {"object":"note","n":1' + b"0" * 5_000 + b"}\n\n", sse({"message": "a note"})
+    assert (await ask(streamed(*odd, *SAID))).text == "Hello"
+    for error in ({"object": "error", "message": "worn out"}, {"message": "worn out", "code": None}):
+        said = await failure(streamed(*SAID[:1], sse(error), *SAID[1:]))
+        assert (said.kind, said.partial and said.partial.text) == ("server_error", "Hel")
+        assert "worn out" in str(said)
+
+
 async def test_a_missing_path_asks_about_the_model_and_the_base_url() -> None:
     error = await failure(WireReply(status=404, body=(b"not here",)))
     assert error.kind == "bad_request"

@@ -30,7 +30,8 @@ from dialoom.testing.wire_case import WireCase, read_cases
 from dialoom.testing.wire_checks import Outcome, problems_of
 from tests.llm.scripted_transport import ScriptedTransport
 
-CASES = read_cases(Path(__file__).with_name("wire_cases.jsonl"))
+FILES = ("wire_cases.jsonl", "more_wire_cases.jsonl")
+CASES = [case for name in FILES for case in read_cases(Path(__file__).with_name(name))]
 SHORT = [case for case in CASES if sum(map(len, case.pieces)) < 10_000]
 KEY = "sk-ab123456yz"
 

@@ -18,6 +18,7 @@ _CONTEXT_WORDS = frozenset(
         "exceed_context_size_error",
         "context_window_exceeded",
         "string_above_max_length",
+        "request_too_large",
     )
 )
 _CONTEXT_TEXT = re.compile(
@@ -32,7 +33,7 @@ _RATE_WORDS = frozenset(
 )
 _OVERLOAD_WORDS = frozenset(("overloaded_error", "overloaded", "engine_overloaded", "model_overloaded"))
 _TIMEOUT_WORDS = frozenset(("timeout_error",))
-_REQUEST_WORDS = frozenset(("invalid_request_error", "not_found_error", "request_too_large"))
+_REQUEST_WORDS = frozenset(("invalid_request_error", "not_found_error"))
 _FILTER_WORDS = frozenset(("content_filter", "content_policy_violation", "responsibleaipolicyviolation"))
 _KINDS_BY_STATUS: Mapping[int, ErrorKind] = {
     401: "auth",
@@ -40,8 +41,10 @@ _KINDS_BY_STATUS: Mapping[int, ErrorKind] = {
     403: "auth",
     407: "auth",
     408: "timeout",
+    413: "context_window",
     429: "rate_limit",
 }
+_SENTENCES = ("message", "detail", "error_description")
 _KEY_LIKE = re.compile(r"\b(?:sk|pk|rk|key|gsk|xai)-[\w*.-]{4,}|(?<=[Bb]earer )\S+")
 _TITLE = re.compile(rb"<title[^>]*>([^<]{1,200})", re.IGNORECASE)
 
@@ -64,7 +67,9 @@ def read_wire_error(value: object) -> WireError:
     if isinstance(value, str):
         return WireError(message=value)
     fields = fields_of(value)
-    said = (text_of(fields.get(name)) for name in ("message", "detail", "error_description"))
+    # one thing that a form of FastAPI refuses, of a list of them
+    details = fields_of(next(iter(items_of(fields.get("detail"))), None))
+    said = (*(text_of(fields.get(name)) for name in _SENTENCES), text_of(details.get("msg")))
     codes = [fields.get(name) for name in ("type", "code", "status")]
     return WireError(
         message=next((text for text in said if text), ""),

@@ -29,6 +29,7 @@ class _Call:
         self.id = ""
         self.name = ""
         self.pieces: list[str] = []
+        self.size = 0
         self.unsent = ""
         self.started = False
 
@@ -44,7 +45,8 @@ class ToolCallAssembler:
     one; without an index, the last one. A fragment opens a new call when it names an id that differs from
     the call's own and either a name comes with it or the call is already whole; or when it has a name but
     no id, and the call has both a name and whole arguments. The first id and name that are not empty
-    count. An id that is missing, or that the conversation already knows, is replaced.
+    count; whole arguments that are said once more do not. An id that is missing, or that the conversation
+    already knows, is replaced.
     """
 
     def __init__(self, new_id: Callable[[], str], taken: Collection[str] = ()) -> None:
@@ -60,12 +62,15 @@ class ToolCallAssembler:
         """Take in the fragments of one delta; give what they start and add."""
         touched: set[int] = set()
         for fragment in fragments:
+            if not (fragment.id or fragment.name or fragment.arguments):
+                continue
             call = self._call_for(fragment, touched)
             touched.add(call.place)
             call.wire_id = call.wire_id or fragment.id
             call.name = call.name or fragment.name
-            if fragment.arguments:
+            if fragment.arguments and not _says_all_again(fragment, call):
                 call.pieces.append(fragment.arguments)
+                call.size += len(fragment.arguments)
                 call.unsent += fragment.arguments
             yield from self._news(call)
 
@@ -139,6 +144,14 @@ def _opens_another(fragment: CallFragment, known: _Call, *, together: bool) -> b
     if not fragment.name or not known.name:
         return False
     return (together and fragment.index is None) or _is_whole(known)
+
+
+def _says_all_again(fragment: CallFragment, call: _Call) -> bool:
+    """Whether a server sends a whole call again behind its pieces, as some do with the last of them."""
+    named = bool(fragment.id and fragment.name) and (fragment.id, fragment.name) == (call.wire_id, call.name)
+    return (
+        named and len(fragment.arguments) == call.size and fragment.arguments == call.raw and _is_whole(call)
+    )
 
 
 def _is_whole(call: _Call) -> bool:

@@ -106,7 +106,7 @@ async def test_errors_have_their_kinds_and_those_that_may_pass_are_asked_again()
         (402, "quota", {"type": "billing_error", "message": "x"}, False),
         (403, "auth", {"type": "permission_error", "message": "x"}, False),
         (404, "bad_request", {"type": "not_found_error", "message": "model: x"}, False),
-        (413, "bad_request", {"type": "request_too_large", "message": "x"}, False),
+        (413, "context_window", {"type": "request_too_large", "message": "x"}, False),
         (429, "rate_limit", {"type": "rate_limit_error", "message": "x"}, True),
         (500, "server_error", {"type": "api_error", "message": "x"}, True),
         (504, "timeout", {"type": "timeout_error", "message": "x"}, True),

@@ -21,7 +21,7 @@ from dialoom.llm.events import (
     StreamEvent,
     TextDelta,
 )
-from dialoom.llm.failures import WireError, read_error_body, read_wire_error
+from dialoom.llm.failures import WireError, read_error_body
 from dialoom.llm.json_values import text_of
 from dialoom.llm.messages import Message
 from dialoom.llm.response import FinishReason
@@ -69,8 +69,8 @@ class MessageDecoder:
         if event.event == "error":
             raise AnswerFailedError(read_error_body(data.encode("utf-8", "replace")))
         wire = decode_event(data)
-        if wire.error:
-            raise AnswerFailedError(read_wire_error(wire.error))
+        if wire.error or wire.type == "error":
+            raise AnswerFailedError(read_error_body(data.encode("utf-8", "replace")))
         events: list[StreamEvent] = []
         self._take(text_of(wire.type) or event.event, wire, events)
         return self.draft.take(events)

@@ -33,6 +33,7 @@ class WireDelta(msgspec.Struct):
     reasoning_content: Any = None
     reasoning: Any = None
     tool_calls: list[WireCall | None] | None = None
+    function_call: WireFunction | None = None
 
 
 class WireChoice(msgspec.Struct):

@@ -92,6 +92,8 @@ class ChatDecoder:
             self.draft.count(read_usage(chunk.usage), events)
         if chunk.choices:
             self._choose(chunk, events)
+        elif chunk.usage is None:
+            _raise_if_error(data)
         return self.draft.take(events)
 
     def finish(self) -> list[StreamEvent]:
@@ -134,10 +136,11 @@ class ChatDecoder:
         if delta.refusal:
             self._spoke = True
             events.append(RefusalDelta(replace_surrogates(delta.refusal)))
-        if delta.tool_calls:
-            events.extend(
-                self.draft.calls.add([_fragment(call) for call in delta.tool_calls if call is not None])
-            )
+        calls = delta.tool_calls
+        if not calls and delta.function_call is not None:  # how calls were written before there were several
+            calls = [WireCall(function=delta.function_call)]
+        if calls:
+            events.extend(self.draft.calls.add([_fragment(call) for call in calls if call is not None]))
 
     def _say(self, text: str, events: list[StreamEvent]) -> None:
         self._spoke = True
@@ -194,13 +197,19 @@ class ChatDecoder:
 
 def _fragment(call: WireCall) -> CallFragment:
     function = call.function
-    index = call.index
     return CallFragment(
-        index=index if isinstance(index, int) else None,
+        index=_index(call.index),
         id=replace_surrogates(text_of(call.id)) or (str(call.id) if isinstance(call.id, int) else ""),
         name=replace_surrogates(function.name or "") if function else "",
         arguments=_arguments_text(function.arguments) if function else "",
     )
+
+
+def _index(value: object) -> int | None:
+    """Return an index, which some servers write as text."""
+    if isinstance(value, str):
+        return int(value) if value.isdecimal() and len(value) < 10 else None
+    return value if isinstance(value, int) else None
 
 
 def _arguments_text(arguments: object) -> str:
@@ -208,6 +217,16 @@ def _arguments_text(arguments: object) -> str:
     if arguments is None or isinstance(arguments, str):
         return replace_surrogates(arguments or "")
     return replace_surrogates(json.dumps(arguments, ensure_ascii=False, separators=(",", ":")))
+
+
+def _raise_if_error(data: str) -> None:
+    """Raise `AnswerFailedError` for an error that stands by itself, without a field `error` around it."""
+    try:
+        fields = fields_of(json.loads(data))
+    except (ValueError, RecursionError):  # a number of thousands of digits somewhere: no words for people
+        return
+    if fields.get("object") == "error" or (text_of(fields.get("message")) and "code" in fields):
+        raise AnswerFailedError(read_wire_error(fields))
 
 
 def _read_error_event(data: str) -> WireError:
