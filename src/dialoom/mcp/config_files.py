@@ -11,13 +11,14 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from pathlib import Path
-from typing import Final, Literal, cast
+from typing import Final, Literal
 
 import msgspec
 
 from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line
 from dialoom.mcp.config import MAX_CONFIG_BYTES, MCPServerConfig
+from dialoom.mcp.json_shapes import object_of
 
 Shape = Literal["mcpServers", "servers"]
 MAX_SERVERS: Final = 1000
@@ -173,9 +174,9 @@ def _config_of(name: str, entry: Mapping[str, object]) -> MCPServerConfig:
         fields[field] = not value if spelling == "disabled" else value
     if "transport" not in fields and "url" in fields and "command" not in fields:
         fields |= {"transport": "streamableHttp", "sseFallback": True}
-    login = fields.pop("oauth", None) or fields.get("auth")
-    if isinstance(login, dict):
-        fields["auth"] = _login(cast("dict[str, object]", login))
+    login = object_of(fields.pop("oauth", None) or fields.get("auth"))
+    if login:
+        fields["auth"] = _login(login)
     config = MCPServerConfig(name)
     config.from_dict(fields)
     return config

@@ -1,0 +1,150 @@
+"""What a server answered, as an observation for a model: everything it said, once, and readable.
+
+Nothing here raises for what a server sends. A block of an unknown kind is shown as JSON, one for people
+only goes to the card, pictures and sounds are named with their size. Long texts are cut where every tool's
+are: by the policy that runs the call, which can keep the whole.
+"""
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Final, cast
+
+import msgspec
+
+from dialoom.base.text import one_line, printable
+from dialoom.llm.json_schema import JsonSchema
+from dialoom.mcp.errors import McpError
+from dialoom.mcp.json_shapes import list_of, object_of
+from dialoom.tools.result import ToolResult, failed
+
+MAX_DESCRIPTION: Final = 4096
+MAX_BLOCKS: Final = 10_000
+MAX_CARD_BYTES: Final = 1 << 20
+"""Pictures and the like that a card carries, together; what comes on top is named only."""
+
+_RETRYABLE: Final = frozenset({"connect", "session", "timeout", "closed", "unavailable"})
+_PROTOCOL: Final = frozenset({"status", "protocol", "too_large", "rpc"})
+_TAG: Final = re.compile("[\U000e0100-\U000e01ef]")
+
+Fields = Mapping[str, object]
+
+
+def clean_text(text: str, limit: int = MAX_DESCRIPTION) -> str:
+    """Return foreign words as they may stand in a prompt: nothing invisible, at most `limit` characters.
+
+    Control codes, what turns the direction of text, zero-width characters and tags go: they hide orders
+    from people that a model reads.
+    """
+    bounded = printable(text[: 4 * limit])
+    seen = "".join(char for char in bounded if char in "\n\t" or unicodedata.category(char) != "Cf")
+    seen = _TAG.sub("", seen)
+    return seen if len(seen) <= limit else seen[: limit - 1] + "…"
+
+
+def observation_of(result: Fields, *, tool: str, output: JsonSchema | None = None) -> ToolResult:
+    """Return the observation for a `CallToolResult` as JSON values.
+
+    With `output`, structured content that does not match is an error, told together with what was said.
+    """
+    blocks = _blocks(result.get("content"))
+    texts = [_text_of(block) for block in blocks if not _for_people_only(block)]
+    structured = result.get("structuredContent")
+    if structured is not None and not any(_says(text, structured) for text in texts):
+        texts.append(msgspec.json.encode(structured).decode())
+    failure = result.get("isError") is True
+    problem = None if failure or output is None else _mismatch(structured, output)
+    if problem:
+        texts.insert(0, f"the tool {one_line(tool, 80)} broke its own output schema: {problem}")
+    said = "\n".join(text for text in texts if text)
+    return ToolResult(
+        content=said or ("the tool failed and said nothing" if failure else "the tool returned nothing"),
+        structured=structured,
+        is_error=failure or bool(problem),
+        card=_card(blocks),
+    )
+
+
+def observation_of_error(error: McpError, *, tool: str) -> ToolResult:
+    """Return the observation for a call that did not get through, with what a model can decide by."""
+    kind = "protocol_error" if error.kind in _PROTOCOL else error.kind
+    if kind not in {"protocol_error", "timeout"}:
+        kind = "unavailable"
+    more = {"kind": kind, "retryable": error.kind in _RETRYABLE}
+    return failed(str(error), tool=tool, more=more, flag="timeout" if kind == "timeout" else None)
+
+
+def _blocks(content: object) -> list[Fields]:
+    listed = list_of(content)[:MAX_BLOCKS]
+    return [_without_nulls(cast("Fields", block)) for block in listed if isinstance(block, dict)]
+
+
+def _without_nulls(block: Fields) -> Fields:
+    """The official package writes what a server left out as null."""
+    return {key: value for key, value in block.items() if value is not None}
+
+
+def _for_people_only(block: Fields) -> bool:
+    return object_of(block.get("annotations")).get("audience") == ["user"]
+
+
+def _text_of(block: Fields) -> str:
+    match block:
+        case {"type": "text", "text": str(text)}:
+            return printable(text)
+        case {"type": "image" | "audio" as kind, "data": str(data)}:
+            return f"[{kind} {_named(block, 'mimeType')}, {_size(_bytes_of(data))}]"
+        case {"type": "resource_link", "uri": str(uri)}:
+            size = block.get("size")
+            facts = [one_line(uri, 2000), _named(block, "mimeType")]
+            facts += [_size(size)] if isinstance(size, int) else []
+            return (
+                f"[link {_named(block, 'title') or _named(block, 'name')}: {', '.join(filter(None, facts))}]"
+            )
+        case {"type": "resource", "resource": {"uri": str(uri), "text": str(text)}}:
+            return f"[resource {one_line(uri, 2000)}]\n{printable(text)}"
+        case {"type": "resource", "resource": {"uri": str(uri), "blob": str(blob)} as resource}:
+            kind = _named(cast("Fields", resource), "mimeType") or "binary"
+            return f"[resource {one_line(uri, 2000)}, {kind}, {_size(_bytes_of(blob))}]"
+        case _:
+            return msgspec.json.encode(block).decode()
+
+
+def _named(block: Fields, key: str) -> str:
+    value = block.get(key)
+    return one_line(value) if isinstance(value, str) else ""
+
+
+def _bytes_of(base64: str) -> int:
+    return len(base64) * 3 // 4
+
+
+def _size(count: int) -> str:
+    return f"{count} bytes" if count < 1024 else f"{count // 1024} kB"
+
+
+def _says(text: str, structured: object) -> bool:
+    """Whether `text` is the same value as JSON, which servers send for clients that read text only."""
+    try:
+        return msgspec.json.decode(text) == structured
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return False
+
+
+def _mismatch(structured: object, output: JsonSchema) -> str:
+    if structured is None:
+        return "there is no structured content"
+    return "; ".join(f"{each.path}: {each.message}" for each in output.check(structured)[:3])
+
+
+def _card(blocks: Sequence[Fields]) -> object:
+    """Return what a person is shown besides the text: None when there is nothing more than text."""
+    if all(block.get("type") == "text" and not _for_people_only(block) for block in blocks):
+        return None
+    room = MAX_CARD_BYTES
+    shown: list[object] = []
+    for block in blocks:
+        size = len(msgspec.json.encode(block))
+        room -= size
+        shown.append(block if room >= 0 else {"type": "text", "text": _text_of(block)[:200]})
+    return {"type": "mcp_result", "blocks": shown}

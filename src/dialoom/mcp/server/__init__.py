@@ -1,0 +1,14 @@
+"""Our side as a tool server: tools of a registry, documents as resources, questions to people on the way.
+
+`Served` says what is offered; `serve_stdio` offers it on standard streams and `http_endpoint` as an ASGI
+app. Both speak both eras of the protocol. The official package is loaded when one of them is called.
+"""
+
+from dialoom.mcp.server.graph_tool import GraphTool as GraphTool
+from dialoom.mcp.server.run import HttpAccess as HttpAccess
+from dialoom.mcp.server.run import http_endpoint as http_endpoint
+from dialoom.mcp.server.run import serve_stdio as serve_stdio
+from dialoom.mcp.server.served import Resource as Resource
+from dialoom.mcp.server.served import Resources as Resources
+from dialoom.mcp.server.served import ResourceText as ResourceText
+from dialoom.mcp.server.served import Served as Served
