@@ -170,36 +170,39 @@ async def test_an_unknown_tool_is_raised_when_the_policy_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("problem", "raw", "message"),
+    ("problem", "raw", "error", "message"),
     [
         (
             "truncated",
             '{"n": 1',
+            "truncated_arguments",
             "the arguments were cut off, so the tool was not run; call it again with shorter arguments",
         ),
         (
             "invalid_json",
             "{n: 1}",
+            "invalid_json",
             "the arguments are not valid JSON, so the tool was not run; send one JSON object",
         ),
         (
             "not_object",
             "[1]",
+            "not_object",
             "the arguments are not a JSON object, so the tool was not run; send one JSON object",
         ),
     ],
 )
 async def test_arguments_that_are_no_object_are_told_and_never_run(
-    problem: CallProblem, raw: str, message: str
+    problem: CallProblem, raw: str, error: str, message: str
 ) -> None:
     broken = ToolCall(id="c1", name="double", raw=raw, problem=problem)
     result = await ToolRegistry([double]).execute(broken)
-    assert facts(result) == {"error": problem, "tool": "double", "message": message}
+    assert facts(result) == {"error": error, "tool": "double", "message": message}
 
 
 async def test_a_call_that_was_cut_is_not_run_even_with_arguments() -> None:
     cut = ToolCall(id="c1", name="double", arguments={"n": 1}, problem="truncated")
-    assert facts(await ToolRegistry([double]).execute(cut))["error"] == "truncated"
+    assert facts(await ToolRegistry([double]).execute(cut))["error"] == "truncated_arguments"
 
 
 async def test_blank_arguments_are_none_and_other_missing_ones_are_told() -> None:

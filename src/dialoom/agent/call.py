@@ -15,6 +15,7 @@ from dialoom.base.cancel import Cancelled
 from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line
 from dialoom.graph.context import NodeContext
+from dialoom.graph.errors import Interrupted
 from dialoom.llm.messages import Message, ToolCall, tool_result
 from dialoom.llm.usage_limits import Spent
 from dialoom.tools.context import Progress, ToolRun
@@ -120,18 +121,21 @@ class CallWork:
     async def _is_first_try(self) -> bool:
         """Note durably that the call begins; return False when a run that died had noted it already.
 
-        A call that paused to ask something begins anew with each answer.
+        A call that paused to ask something has not died: it begins anew with each answer.
         """
         fresh = False
 
         async def begin() -> bool:
             nonlocal fresh
             fresh = True
-            return True
+            return await _noted()
 
-        answers = len(self._ctx.nest().memo.answers)
-        await self._ctx.aonce(f"begun/{answers}", begin)
+        await self._ctx.aonce(f"begun/{self._pauses}", begin)
         return fresh
+
+    @property
+    def _pauses(self) -> int:
+        return sum(key.startswith("paused/") for key, _ in self._ctx.nest().memo.note().once)
 
     async def _run(self, call: ToolCall) -> ToolResult:
         ctx, tools = self._ctx, self._spec.tools
@@ -148,7 +152,11 @@ class CallWork:
             clock=nest.clock,
             journal=_CallJournal(ctx, call),
         )
-        result = await tools.execute(call, run, policy=self._spec.settings.policy)
+        try:
+            result = await tools.execute(call, run, policy=self._spec.settings.policy)
+        except Interrupted:
+            await ctx.aonce(f"paused/{self._pauses}", _noted)
+            raise
         if result.cancelled and ctx.stop_requested:
             raise Cancelled  # the run is stopped: the call stays open, and a resumed run takes it up
         if isinstance(tool, Handoff) and not result.is_error:
@@ -194,6 +202,10 @@ class _CallJournal:
     def ask(self, payload: object, *, key: str, schema: object | None) -> Any:
         question = Question(id=self._call.id, tool=self._call.name, payload=payload)
         return self._ctx.interrupt(question, key=f"tool/{key}", schema=schema)
+
+
+async def _noted() -> bool:
+    return True
 
 
 def _edited(call: ToolCall, arguments: Mapping[str, object]) -> ToolCall:

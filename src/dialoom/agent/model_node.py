@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 
 from dialoom.agent.admission import reworded
+from dialoom.agent.arrived import keepable
 from dialoom.agent.compaction import Summary, compact, summarised
 from dialoom.agent.ending import halt
 from dialoom.agent.events import AgentFinished, RoundStarted
@@ -114,10 +115,13 @@ class _Round:
         return messages if wanted is None else wanted.instruct(messages)
 
     def _options(self) -> ChatOptions:
-        tools, wanted = self._spec.tools.specs(), self._root.output
+        options, tools, wanted = self._spec.settings.options, self._spec.tools.specs(), self._root.output
+        forced = options.tool_choice == "required"
         return msgspec.structs.replace(
-            self._spec.settings.options,
+            options,
             tools=tools,
+            # asked to call in every round, a model would never come to an answer
+            tool_choice=None if forced and self._ctx.state["rounds"] else options.tool_choice,
             cancel=None,
             # with tools beside it, too many servers answer in the schema when they should call
             response_schema=None if tools or wanted is None else wanted.schema,
@@ -141,7 +145,7 @@ class _Round:
         return stream.response
 
     async def _answered(self, response: ChatResponse) -> NodeResult:
-        state, message = self._ctx.state, response.message
+        state, message = self._ctx.state, keepable(response.message)
         self._spend(response.usage, response.model)
         self._writes |= {"rounds": state["rounds"] + 1}
         if state["outcome"]:

@@ -22,7 +22,7 @@ from dialoom.graph.state import State
 from dialoom.llm.messages import Message
 from dialoom.llm.usage import Usage
 from dialoom.llm.usage_limits import Spent
-from dialoom.tools.observe import to_plain
+from dialoom.tools.observe import to_plain, without_surrogates
 
 FORMAT: Final = 1
 AgentStopReason: TypeAlias = Literal[
@@ -108,8 +108,12 @@ class AgentResult(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(f"this is no agent result: {one_line(str(error))}") from error
 
     def to_json(self) -> str:
-        """Return the result as one line of JSON."""
-        return msgspec.json.encode(self.to_dict()).decode()
+        """Return the result as one line of JSON; halves of characters become U+FFFD."""
+        fields = self.to_dict()
+        try:
+            return msgspec.json.encode(fields).decode()
+        except UnicodeEncodeError:
+            return msgspec.json.encode(without_surrogates(fields)).decode()
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:

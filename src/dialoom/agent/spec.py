@@ -34,6 +34,7 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How an agent works; the defaults are good ones.
 
     - `options`: how each answer is asked for; the agent sets `tools`, `cancel` and `response_schema` itself.
+      A `tool_choice` of `required` counts for the first request of a turn.
     - `limits`: rounds, tool calls, tokens and cost of one turn.
     - `policy`: how calls are run.
     - `guards`: who looks at what goes in, comes out and passes between the agent and its tools.

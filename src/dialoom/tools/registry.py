@@ -19,9 +19,18 @@ from dialoom.tools.tool import Tool
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _MAX_NAMES_SHOWN: Final = 50
 _PROBLEMS: Final = {
-    "truncated": "the arguments were cut off, so the tool was not run; call it again with shorter arguments",
-    "invalid_json": "the arguments are not valid JSON, so the tool was not run; send one JSON object",
-    "not_object": "the arguments are not a JSON object, so the tool was not run; send one JSON object",
+    "truncated": (
+        "truncated_arguments",
+        "the arguments were cut off, so the tool was not run; call it again with shorter arguments",
+    ),
+    "invalid_json": (
+        "invalid_json",
+        "the arguments are not valid JSON, so the tool was not run; send one JSON object",
+    ),
+    "not_object": (
+        "not_object",
+        "the arguments are not a JSON object, so the tool was not run; send one JSON object",
+    ),
 }
 
 
@@ -127,8 +136,8 @@ class ToolRegistry:
             return self._unknown(call.name, policy)
         arguments = _arguments_of(call)
         if arguments is None:
-            problem = call.problem or "not_object"
-            return failed(problem, tool=call.name, more={"message": _PROBLEMS[problem]})
+            error, message = _PROBLEMS[call.problem or "not_object"]
+            return failed(error, tool=call.name, more={"message": message})
         return self._check(entry, arguments)
 
     def _check(self, entry: _Entry, arguments: dict[str, object]) -> ToolResult | None:

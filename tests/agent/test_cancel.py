@@ -1,0 +1,238 @@
+"""A turn is stopped at any moment: control comes back at once, and nothing that was said is lost."""
+
+import asyncio
+import time
+from threading import Event as Flag
+
+import pytest
+
+from dialoom.agent import AgentResult, AgentSettings, Approve, ReActAgent, ToolStarted
+from dialoom.graph import MemoryCheckpointStore, RunControl, RunOptions
+from dialoom.llm import (
+    Gate,
+    MockProvider,
+    ProviderError,
+    TextDelta,
+    ToolCallReady,
+    ToolCallStarted,
+    Usage,
+    UsageUpdate,
+    assistant,
+    user,
+)
+from dialoom.llm.pairing import paired
+from dialoom.tools import ToolContext, ToolExecutionPolicy, tool
+from tests.agent.tools import add, call, refund
+
+GRACE = 0.2
+BUSY_MACHINE = 1.0
+
+
+class Round:
+    """Tools that are under way until they are stopped."""
+
+    def __init__(self) -> None:
+        self.blocked = Flag()
+        self.free = Flag()
+        self.waiting = asyncio.Event()
+        self.cleaned = asyncio.Event()
+        self.told_to_stop = Flag()
+
+        @tool
+        def block(ctx: ToolContext) -> str:
+            ctx.cancel.add_callback(self.told_to_stop.set)
+            self.blocked.set()
+            self.free.wait(10)
+            return "too late"
+
+        @tool
+        async def wait() -> str:
+            self.waiting.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self.cleaned.set()
+            return "never"
+
+        self.tools = [block, wait, refund]
+
+    async def under_way(self) -> None:
+        async with asyncio.timeout(10):
+            await self.waiting.wait()
+            await asyncio.to_thread(self.blocked.wait, 10)
+
+
+def valid(result: AgentResult) -> bool:
+    """Whether each call is answered at once, as all wires want it."""
+    return paired(result.history) == result.history
+
+
+CALLS = (call("c1", "block"), call("c2", "wait"), call("c3", "refund", order=9, amount=30))
+
+
+async def test_a_round_with_a_blocked_a_waiting_and_an_unapproved_call_is_left_at_once() -> None:
+    around, control = Round(), RunControl()
+    model = MockProvider().queue_tool_calls(*CALLS)
+    settings = AgentSettings(policy=ToolExecutionPolicy(grace=GRACE))
+    agent = ReActAgent(model, around.tools, settings=settings)
+    running = asyncio.create_task(agent.run("Everything.", RunOptions(control=control)))
+    await around.under_way()
+    began = time.monotonic()
+    control.cancel()
+    result = await running
+    assert time.monotonic() - began < 0.05 + GRACE + BUSY_MACHINE
+    assert around.cleaned.is_set()
+    assert around.told_to_stop.is_set()
+    assert not around.free.is_set(), "the blocked thread is left behind"
+    assert result.stop_reason == "cancelled"
+    assert result.error == "the run was cancelled; resume it, or ask anew"
+    assert [each.id for each in result.pending] == ["c3"]
+    answers = [(part.call_id, part.content) for each in result.history for part in each.tool_results]
+    never = "cancelled: this call was never finished"
+    assert answers == [("c1", never), ("c2", never)]
+    around.free.set()
+
+    model.queue_text("It was cancelled.")
+    later = await agent.continue_with(result.history, "What now?")
+    assert valid(later)
+    assert later.answer == "It was cancelled."
+
+
+async def test_a_cancelled_round_goes_on_when_it_is_resumed_and_nothing_runs_twice_unasked() -> None:
+    around, control = Round(), RunControl()
+    model = MockProvider().queue_tool_calls(*CALLS).queue_text("Done.")
+    agent = ReActAgent(model, around.tools, settings=AgentSettings(policy=ToolExecutionPolicy(grace=GRACE)))
+    running = asyncio.create_task(agent.run("Everything.", RunOptions(control=control)))
+    await around.under_way()
+    control.cancel()
+    around.free.set()
+    result = await agent.resume(await running, {"c3": Approve()})
+    assert result.finished
+    assert valid(result)
+    told = {part.call_id: part.content for each in result.history for part in each.tool_results}
+    assert told["c3"] == "refunded 30 for order 9"
+    assert '"error":"in_doubt"' in told["c1"]
+    assert '"error":"in_doubt"' in told["c2"]
+
+
+def half_an_answer() -> tuple[MockProvider, Gate]:
+    gate = Gate()
+    count = UsageUpdate(Usage(input_tokens=10, output_tokens=2))
+    return MockProvider().queue_events(TextDelta("The answer "), count, gate, TextDelta("is 5.")), gate
+
+
+@pytest.mark.parametrize("reason", ["cancelled", "timeout"])
+async def test_the_words_of_an_answer_that_is_stopped_are_kept_and_the_turn_says_why(reason: str) -> None:
+    model, gate = half_an_answer()
+    control, agent = RunControl(), ReActAgent(model)
+    running = asyncio.create_task(agent.run("2 + 3?", RunOptions(control=control)))
+    await gate.reached.wait()
+    control.cancel("timeout" if reason == "timeout" else "cancelled")
+    result = await running
+    assert (result.answer, result.stop_reason, result.finished) == ("The answer ", reason, False)
+    assert [message.text for message in result.history] == ["2 + 3?", "The answer "]
+    assert result.usage == Usage(input_tokens=10, output_tokens=2)
+    assert result.standing is not None
+    assert list(result.standing.state["broken"]) == [(1, "cancelled")]
+
+
+async def test_a_stopped_answer_is_asked_for_again_when_the_turn_is_resumed() -> None:
+    model, gate = half_an_answer()
+    control, agent = RunControl(), ReActAgent(model)
+    running = asyncio.create_task(agent.run("2 + 3?", RunOptions(control=control)))
+    await gate.reached.wait()
+    control.cancel()
+    stopped = AgentResult.from_json((await running).to_json())
+    model.queue_text("The answer is 5.")
+    result = await agent.resume(stopped)
+    assert [message.text for message in model.requests[1].messages] == ["2 + 3?"]
+    assert (result.answer, result.error) == ("The answer is 5.", None)
+    assert [message.text for message in result.history] == ["2 + 3?", "The answer ", "The answer is 5."]
+
+
+async def test_cancelling_the_task_that_waits_keeps_what_was_said_as_well() -> None:
+    model, gate = half_an_answer()
+    store = MemoryCheckpointStore()
+    agent = ReActAgent(model, store=store)
+    running = asyncio.create_task(agent.run("2 + 3?", RunOptions(thread_id="t")))
+    await gate.reached.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    kept = store.load("t")
+    assert kept is not None
+    assert [message.text for message in kept.state["turn"]] == ["2 + 3?", "The answer "]
+    assert list(kept.state["broken"]) == [(1, "cancelled")]
+
+
+async def test_leaving_a_stream_early_stops_the_turn_and_keeps_what_was_said() -> None:
+    model, gate = half_an_answer()
+    async with ReActAgent(model).run_stream("2 + 3?") as stream:
+        async for event in stream:
+            if isinstance(event, TextDelta):
+                break
+    assert not gate.opened.is_set()
+    assert (stream.result.answer, stream.result.stop_reason) == ("The answer ", "cancelled")
+
+
+async def test_a_turn_stopped_before_the_first_word_keeps_the_question_alone() -> None:
+    gate, control = Gate(), RunControl()
+    model = MockProvider().queue_events(gate, TextDelta("never"))
+    running = asyncio.create_task(ReActAgent(model).run("2 + 3?", RunOptions(control=control)))
+    await gate.reached.wait()
+    control.cancel()
+    result = await running
+    assert result.history == (user("2 + 3?"),)
+    assert (result.answer, result.stop_reason) == ("", "cancelled")
+
+
+async def test_a_call_that_was_still_being_written_when_the_turn_stopped_is_never_run() -> None:
+    gate, control = Gate(), RunControl()
+    model = MockProvider().queue_events(
+        TextDelta("I add them."),
+        ToolCallStarted(index=0, id="c1", name="add"),
+        ToolCallReady(index=0, call=call("c1", "add", a=2, b=3)),
+        gate,
+    )
+    agent = ReActAgent(model, [add])
+    running = asyncio.create_task(agent.run("2 + 3?", RunOptions(control=control)))
+    await gate.reached.wait()
+    control.cancel()
+    result = await running
+    assert [each.parts for each in result.history] == [user("2 + 3?").parts, assistant("I add them.").parts]
+    assert not any(isinstance(event, ToolStarted) for event in result.events)
+
+
+async def test_a_turn_under_a_control_that_was_cancelled_before_asks_nobody() -> None:
+    control, model = RunControl(), MockProvider()
+    control.cancel()
+    result = await ReActAgent(model).run("Hello?", RunOptions(control=control))
+    assert (result.stop_reason, model.requests) == ("cancelled", [])
+
+
+async def test_an_answer_whose_source_breaks_is_kept_marked_and_can_be_asked_for_again() -> None:
+    broken = ProviderError("incomplete_stream", "the stream ended early")
+    model = MockProvider().queue_events(TextDelta("The answer "), broken).queue_text("It is 5.")
+    agent = ReActAgent(model)
+    failed = await agent.run("2 + 3?")
+    assert (failed.stop_reason, failed.error) == ("error", "the stream ended early")
+    assert failed.answer == "The answer "
+    assert failed.standing is not None
+    assert list(failed.standing.state["broken"]) == [(1, "incomplete")]
+    result = await agent.resume(failed)
+    assert (result.answer, result.stop_reason, result.error) == ("It is 5.", "finished", None)
+
+
+@pytest.mark.promise("agent-012")
+async def test_a_provider_that_fails_before_its_first_word_ends_the_turn_with_its_message() -> None:
+    model = MockProvider().queue_error(ProviderError("auth", "the key is not valid; set another"))
+    result = await ReActAgent(model).run("Hello?")
+    assert not result.finished
+    assert (result.stop_reason, result.error) == ("error", "the key is not valid; set another")
+    assert result.history == (user("Hello?"),)
+
+
+async def test_an_error_of_a_program_ends_the_turn_and_does_not_leave_it() -> None:
+    result = await ReActAgent(MockProvider()).run("Hello?")
+    assert result.stop_reason == "error"
+    assert result.error == "UsageError: the mock has no answer for request 1; queue one more"

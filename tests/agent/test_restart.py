@@ -1,0 +1,81 @@
+"""What was asked in one process goes on in another, however the first one ended."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+IN_DOUBT = (
+    '{"error":"in_doubt","tool":"pay","message":"the program stopped while this call was under way, so it may'
+    ' have taken effect or not; look first"}'
+)
+
+
+def program(folder: Path, kind: str, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tests.agent.restarted", str(folder), kind, *words],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def told(done: subprocess.CompletedProcess[str]) -> Any:
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def effects(folder: Path) -> list[str]:
+    return (folder / "effects").read_text().splitlines()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "jsonl", "result"])
+def test_an_approval_is_answered_with_edited_arguments_in_another_process(tmp_path: Path, kind: str) -> None:
+    waiting = told(program(tmp_path, kind, "ask", "refund"))
+    assert waiting == {"stop_reason": "needs_approval", "answer": "", "results": []}
+    edit = {"c1": {"type": "edit", "arguments": {"order": 9, "amount": 20}}}
+    done = told(program(tmp_path, kind, "resume", json.dumps(edit)))
+    assert done == {
+        "stop_reason": "finished",
+        "answer": "It is done.",
+        "results": [
+            [
+                "c1",
+                'refunded 20 for order 9\n[the arguments were changed to {"order":9,"amount":20}]',
+            ]
+        ],
+    }
+    assert effects(tmp_path) == ["refunded 20 for order 9"]
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "jsonl"])
+@pytest.mark.parametrize(
+    ("name", "result", "left"),
+    [
+        ("recount", "counted", ["counted", "counted"]),
+        ("pay", IN_DOUBT, ["paid"]),
+        ("pay_once", "paid", ["paid"]),
+        ("pay_once_plainly", "paid", ["paid"]),
+    ],
+)
+def test_a_call_killed_between_its_effect_and_its_commit_is_run_again_only_when_that_does_no_harm(
+    tmp_path: Path, kind: str, name: str, result: str, left: list[str]
+) -> None:
+    killed = program(tmp_path, kind, "ask", name)
+    assert killed.returncode == -signal.SIGKILL
+    done = told(program(tmp_path, kind, "resume"))
+    assert done == {"stop_reason": "finished", "answer": "It is done.", "results": [["c1", result]]}
+    assert effects(tmp_path) == left
+
+
+def test_a_call_that_had_ended_is_not_run_again_when_the_program_dies_in_its_round(tmp_path: Path) -> None:
+    killed = program(tmp_path, "sqlite", "ask", "note+die_after_the_other")
+    assert killed.returncode == -signal.SIGKILL
+    done = told(program(tmp_path, "sqlite", "resume"))
+    assert done["results"] == [["c1", "noted"], ["c2", IN_DOUBT.replace("pay", "die_after_the_other")]]
+    assert effects(tmp_path) == ["noted"]
