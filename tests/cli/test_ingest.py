@@ -79,6 +79,10 @@ def test_the_report_names_the_first_failures_and_counts_the_rest() -> None:
         *(f"  not read: {at}.pdf is broken" for at in range(10)),
         "  not read: 2 more",
     ]
+    assert report_lines(SyncReport(files=2, done=2, documents=5, chunks=9), "docs") == [
+        "docs: 2 read (9 new passages, 0.0 s)",
+        "  5 documents in 2 files: each record of a JSONL file is one",
+    ]
     assert report_lines(SyncReport(), "docs") == ["docs: nothing to do (0 new passages, 0.0 s)"]
 
 

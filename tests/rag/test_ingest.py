@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dialoom.base.errors import StoreError
+from dialoom.llm.errors import ErrorKind, ProviderError
 from dialoom.rag.chunk import SlidingWindowChunker
 from dialoom.rag.embed import HashEmbedder
 from dialoom.rag.errors import EmbedderContractError, ManifestMismatchError
@@ -159,3 +160,19 @@ def test_a_chunk_is_embedded_below_the_headings_it_does_not_hold() -> None:
     chunk = Chunk(id="c", doc_id="d", text="Time\nThree days.", heading_path=("Refunds", "Time"))
     assert indexed_text(chunk) == "Refunds\nTime\nThree days."
     assert indexed_text(Chunk(id="c", doc_id="d", text="bare")) == "bare"
+
+
+@pytest.mark.parametrize("kind", ["auth", "quota", "connection", "rate_limit"])
+async def test_what_is_no_documents_fault_stops_the_work_at_once(kind: ErrorKind) -> None:
+    store, embedder = InMemoryVectorStore(), Touchy("one", ProviderError(kind, "the key is refused"))
+    with pytest.raises(ProviderError, match="the key is refused"):
+        await ingest_documents(store, embedder, CHUNKER, documents(A="one", B="two", C="three"))
+    assert (embedder.batches, len(store)) == ([3], 0)
+
+
+async def test_a_text_that_a_server_does_not_take_is_left_out() -> None:
+    store, embedder = InMemoryVectorStore(), Touchy("one", ProviderError("context_window", "too long"))
+    report = await ingest_documents(store, embedder, CHUNKER, documents(A="one", B="two"))
+    assert report == IngestReport(
+        documents=1, chunks=1, failures=[DocumentFailure("A", "provider", "too long")]
+    )

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from dialoom.base.cancel import CancelScope
+from dialoom.llm import ProviderError
 from dialoom.rag.chunk import SlidingWindowChunker
 from dialoom.rag.embed import HashEmbedder
 from dialoom.rag.errors import LoadError, ManifestMismatchError
@@ -207,6 +208,24 @@ async def test_one_file_that_cannot_be_embedded_does_not_stop_the_others(
     events = await sync(folder, store, embedder=Counting())
     assert told(events) == [("a.txt", "done 1/1"), ("b.txt", "error"), ("c.txt", "done 1/1")]
     assert names(store) == ["a.txt", "c.txt"]
+
+
+async def test_a_refused_key_ends_a_sync_at_once_and_keeps_what_is_there(
+    folder: Path, store: SyncStore
+) -> None:
+    class Refused(Counting):
+        async def embed_documents(self, texts: Sequence[str]) -> FloatMatrix:
+            self.texts += texts
+            raise ProviderError("auth", "the key is refused; set another one")
+
+    write(folder, "a.txt", "alpha")
+    await sync(folder, store)
+    for name in "bcd":
+        write(folder, f"{name}.txt", name * 9)
+    refused = Refused()
+    with pytest.raises(ProviderError, match="key is refused"):
+        await sync(folder, store, embedder=refused)
+    assert (len(refused.texts), names(store)) == (3, ["a.txt"])
 
 
 async def test_a_file_that_lost_its_words_loses_its_chunks(folder: Path, store: SyncStore) -> None:

@@ -160,7 +160,7 @@ def test_a_name_that_is_not_unicode_has_an_id_that_is(tmp_path: Path) -> None:
     with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 - a name of bytes
         file.write("text")
     (document,) = load_document(tmp_path)
-    assert (document.id, document.text) == (f"{tmp_path.as_posix()}/bad�.txt", "text")
+    assert (document.id, document.text) == (f"{tmp_path.as_posix()}/bad�ff.txt", "text")
 
 
 @pytest.mark.parametrize("options", [{"max_source_bytes": 0}, {"extractor_timeout": -1}, {"max_depth": 0}])
@@ -181,3 +181,26 @@ def test_documents_may_be_read_on_many_threads(tmp_path: Path) -> None:
     for thread in threads:
         thread.join(timeout=30)
     assert results == [["one", "# two"]] * 4
+
+
+def test_names_that_are_no_utf_8_are_documents_of_their_own(tmp_path: Path) -> None:
+    names = [b"caf\xe9.txt", b"caf\xe8.txt", "café.txt".encode()]
+    for name in names:
+        (tmp_path / os.fsdecode(name)).write_text("words")
+    found = load_document(tmp_path)
+    assert {document.id.rpartition("/")[2] for document in found} == {
+        "caf\ufffde8.txt",
+        "caf\ufffde9.txt",
+        "café.txt",
+    }
+
+
+def test_what_is_excluded_is_passed_by_without_a_word(tmp_path: Path) -> None:
+    for name in ("a.txt", "index.txt", "old/b.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("words")
+    options = LoadOptions(exclude=frozenset({str(tmp_path / "index.txt"), str(tmp_path / "old")}))
+    assert [item.source for item in iter_documents(tmp_path, options) if isinstance(item, Loaded)] == [
+        str(tmp_path / "a.txt")
+    ]
+    assert len(list(iter_documents(tmp_path, options))) == 1

@@ -42,7 +42,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: ExitCode = ExitCode.OK
 
     def cited_sources(self) -> list[ContextSource]:
-        return [self.sources[index - 1] for index in self.cited_indexes]
+        """By their numbers, as people look for them below the answer."""
+        return [self.sources[index - 1] for index in sorted(self.cited_indexes)]
 
 
 class Answerer(Protocol):

@@ -76,6 +76,9 @@ def report_lines(report: SyncReport, name: str) -> list[str]:
     }
     told = ", ".join(f"{count} {what}" for what, count in figures.items() if count) or "nothing to do"
     lines = [f"{name}: {told} ({counted(report.chunks, 'new passage')}, {report.seconds:.1f} s)"]
+    if report.documents > report.done:
+        documents = counted(report.documents, "document")
+        lines.append(f"  {documents} in {counted(report.done, 'file')}: each record of a JSONL file is one")
     lines += [f"  not read: {one_line(failure.message)}" for failure in report.failures[:MAX_FAILURES_SHOWN]]
     more = report.failed - MAX_FAILURES_SHOWN
     if more > 0:

@@ -7,6 +7,7 @@ import numpy as np
 
 from dialoom.base.errors import DialoomError, StoreError
 from dialoom.base.text import one_line
+from dialoom.llm.errors import ErrorKind, ProviderError
 from dialoom.rag.chunk import Chunker
 from dialoom.rag.embed import Embedder, check_vectors
 from dialoom.rag.manifest import manifest_of
@@ -15,6 +16,9 @@ from dialoom.rag.store import DocumentChunks, VectorStore
 from dialoom.rag.types import Chunk, Document, FloatMatrix
 
 _TEXTS_AT_ONCE = 256
+_KINDS_OF_A_TEXT: frozenset[ErrorKind] = frozenset(
+    ("bad_request", "context_window", "content_filter", "invalid_response", "empty_response")
+)
 
 
 class DocumentFailure(msgspec.Struct, frozen=True):
@@ -45,8 +49,9 @@ async def ingest_documents(
 ) -> IngestReport:
     """Add documents to those the store holds; chunks with ids that are there already take their places.
 
-    Raises `ManifestMismatchError` before any work when the store was built by another embedder or chunker.
-    One document's failure is reported and does not stop the others.
+    Raises `ManifestMismatchError` before any work when the store was built by another embedder or chunker,
+    and `ProviderError` when a server that embeds fails for a reason that is no document's. One document's
+    failure is reported and does not stop the others.
     """
 
     def put(ready: Sequence[DocumentChunks]) -> None:
@@ -71,9 +76,17 @@ async def replace_documents(
 async def embed_all(
     embedder: Embedder, documents: Sequence[CutDocument]
 ) -> list[DocumentChunks | DocumentFailure]:
-    """Embed documents together; when that fails, each alone, so that only the one at fault is left out."""
+    """Embed documents together; when that fails, each alone, so that only the one at fault is left out.
+
+    Raises `ProviderError` for what no document is at fault for: a wrong key, a quota used up, no server.
+    """
     try:
         return list(await _embed(embedder, documents))
+    except ProviderError as error:
+        if error.kind not in _KINDS_OF_A_TEXT:
+            raise
+        if len(documents) == 1:
+            return [failure(documents[0].doc_id, error)]
     except Exception as error:  # noqa: BLE001 - seam: an embedder may be anyone's code
         if len(documents) == 1:
             return [failure(documents[0].doc_id, error)]

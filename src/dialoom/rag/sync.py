@@ -82,7 +82,8 @@ async def sync_folder(
     cancelled one stops between batches and removes nothing. Files synced from another root stay.
 
     Raises, before any work, `LoadError` for a root that is not there and `ManifestMismatchError` for a
-    store built by another embedder or chunker; `StoreError` when the store fails.
+    store built by another embedder or chunker; `StoreError` when the store fails, and `ProviderError` when a
+    server that embeds does for a reason that is no file's: what was committed until then stays.
     """
     sync = _Sync(store, embedder, chunker, options or LoadOptions(), clock)
     async for event in sync.run(document_id(root), os.fspath(root), cancel or CancelScope()):

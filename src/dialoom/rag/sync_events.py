@@ -52,6 +52,8 @@ class SyncReport(msgspec.Struct, frozen=True, kw_only=True):
     failed: int = 0
     skipped: int = 0
     removed: int = 0
+    documents: int = 0
+    """Those of the files that are done: each record of a JSONL file is one."""
     chunks: int = 0
     seconds: float = 0.0
     cancelled: bool = False

@@ -16,6 +16,7 @@ from dialoom.rag.sync_events import (
 from dialoom.rag.types import LoadWarning
 
 _KEPT = 1_000
+_COUNTED = ("done", "unchanged", "failed", "skipped", "removed", "documents", "chunks")
 
 
 class SyncLedger:
@@ -27,7 +28,7 @@ class SyncLedger:
         self._run_id = new_id()
         self._seq = 0
         self._files = 0
-        self._counts = dict.fromkeys(("done", "unchanged", "failed", "skipped", "removed", "chunks"), 0)
+        self._counts = dict.fromkeys(_COUNTED, 0)
         self._failures: list[DocumentFailed] = []
         self._warnings: list[LoadWarning] = []
 
@@ -37,6 +38,7 @@ class SyncLedger:
 
     def done(self, source: str, documents: int, chunks: int, warnings: Sequence[LoadWarning]) -> DocumentDone:
         self._counts["done"] += 1
+        self._counts["documents"] += documents
         self._counts["chunks"] += chunks
         self._warnings += warnings[: _KEPT - len(self._warnings)]
         return DocumentDone(

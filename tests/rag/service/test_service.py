@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from dialoom.llm import Gate, MockProvider, ProviderError, TextDelta, Usage
@@ -172,15 +173,13 @@ async def test_a_model_that_fails_gives_no_answer_and_leaves_the_session_as_it_w
 
 async def test_an_empty_question_is_refused(store: SyncStore, docs: Path) -> None:
     service = await opened(store, docs=str(docs))
-    final = await last(service, id=1, op="query", query=" ")
-    assert (final["ok"], final["code"], final["answer"]) == (False, "empty_query", "")
-    found = await last(service, id=1, op="search", query=" ")
-    assert found == {
-        "id": 1,
-        "ok": False,
-        "error": "the question is empty; ask something",
-        "code": "empty_query",
-    }
+    for op in ("query", "search"):
+        assert await last(service, id=1, op=op, query=" ") == {
+            "id": 1,
+            "ok": False,
+            "error": "the question is empty; ask something",
+            "code": "empty_query",
+        }
 
 
 async def test_a_question_can_be_cancelled_by_its_id(store: SyncStore, docs: Path) -> None:
@@ -433,3 +432,23 @@ async def test_whatever_goes_wrong_inside_is_an_answer_and_the_service_lives_on(
     assert [failure["message"] for failure in report["failures"]] == ["the disk is full; make room"]  # type: ignore[union-attr]  # JSON
     assert (await last(service, op="health"))["ok"]
     assert await last(service, id=3, op="shutdown") == {"id": 3, "ok": True}
+
+
+async def test_an_embedding_server_that_refuses_the_key_is_asked_once(store: SyncStore, docs: Path) -> None:
+    class Refused(HashEmbedder):
+        asked = 0
+
+        async def embed_documents(self, texts: Sequence[str]) -> FloatMatrix:
+            self.asked += 1
+            raise ProviderError("auth", "the key is refused; set another one")
+
+    refused = Refused()
+    service = RagService(msgspec.structs.replace(settings(store), embedder=refused), clock=ManualClock())
+    answer = await last(service, id=1, op="ingest", paths=[str(docs)])
+    assert answer == {
+        "id": 1,
+        "ok": False,
+        "error": "the key is refused; set another one",
+        "code": "provider",
+    }
+    assert refused.asked == 1

@@ -1,13 +1,14 @@
 """One file: found to be what its name or its first bytes say, read within bounds, handed to its loader."""
 
 import os
+import re
 import stat
 from pathlib import Path
 
 import msgspec
 
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
-from dialoom.base.text import replace_surrogates
+from dialoom.base.text import REPLACEMENT
 from dialoom.rag.errors import LoadError
 from dialoom.rag.extract.isolate import IsolatedLoader
 from dialoom.rag.loaders.loader import DocumentLoader, Loaded, LoadOptions, Source
@@ -19,6 +20,7 @@ from dialoom.rag.loaders.table import CsvLoader
 from dialoom.rag.loaders.word import DocxLoader
 
 _PIECE = 1 << 20
+_HALF = re.compile("[\ud800-\udfff]")
 _TEXT = TextLoader()
 _PDF = IsolatedLoader("pdf", PdfLoader())
 _DOCX = IsolatedLoader("docx", DocxLoader())
@@ -35,9 +37,12 @@ _BUILT_IN: dict[str, DocumentLoader] = {
 
 
 def document_id(path: str | os.PathLike[str]) -> str:
-    """The id of the document in a file: its absolute normalised path with forward slashes, valid as UTF-8."""
+    """The id of the document in a file: its absolute normalised path with forward slashes, valid as UTF-8.
+
+    Bytes of a name that are no UTF-8 are written out, so that two such names are two ids.
+    """
     absolute = os.path.abspath(path)  # noqa: PTH100 - resolve() would follow links
-    return replace_surrogates(Path(absolute).as_posix())
+    return _HALF.sub(lambda half: f"{REPLACEMENT}{ord(half[0]) & 0xFF:02x}", Path(absolute).as_posix())
 
 
 def is_supported(name: str, options: LoadOptions) -> bool:

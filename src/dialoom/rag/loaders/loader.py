@@ -50,6 +50,8 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Go into folders below the given one."""
     max_depth: int = 64
     """Folders deeper than this are reported and left out."""
+    exclude: frozenset[str] = frozenset()
+    """What a walk passes by without a word, by absolute path: an index among its documents."""
     loaders: Mapping[str, "DocumentLoader"] = {}
     """Your own loaders by extension (`.rst`), asked before the built-in ones."""
     html_parser: HtmlParser | None = None

@@ -114,6 +114,8 @@ def _sorted_entries(folder: str) -> list[os.DirEntry[str]]:
 
 def _walk(entries: list[os.DirEntry[str]], walk: _Walk, depth: int) -> Iterator[FoundFile | Skipped]:
     for entry in entries:
+        if entry.path in walk.options.exclude:
+            continue
         if entry.name.startswith(".") and not walk.options.hidden:
             yield Skipped(document_id(entry.path), "hidden")
         elif _is_folder(entry):

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Iterator
 
 from dialoom.base.cancel import CancelScope
 from dialoom.base.errors import DialoomError
+from dialoom.llm import ProviderError
 from dialoom.rag.errors import LoadError
 from dialoom.rag.ingest import CutDocument, DocumentFailure, IngestReport, embed_all, failure
 from dialoom.rag.loaders.loader import Loaded
@@ -70,6 +71,8 @@ class Intake:
             (outcome,) = await embed_all(settings.embedder, [CutDocument(document.id, chunks)])
             if isinstance(outcome, DocumentChunks):
                 await asyncio.to_thread(self._put, outcome)
+        except ProviderError:  # the next document would fare no better
+            raise
         except DialoomError as error:
             return failure(document.id, error)
         return outcome

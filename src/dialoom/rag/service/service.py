@@ -195,6 +195,7 @@ class RagService:
         )
 
     async def _query(self, request: Query, scope: CancelScope) -> AsyncGenerator[Response]:
+        Search(text=request.query)  # an empty question is refused before it becomes a run
         options = RunOptions(timeout=self._settings.timeout, control=scope)
         async with self._sessions.turn(request.session_id) as session:
             cut = AnswerCut(code="")
