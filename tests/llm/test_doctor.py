@@ -137,7 +137,7 @@ async def test_tools_are_had_by_schema_where_only_that_is_enforced() -> None:
     assert verdicts(wrong)["tools"] == "partly"
     assert wrong.profile == WireProfile(structured_mode="prompt")
     cut = await examine(FakeServer(tools='{"a":'))
-    assert detail(cut, "tools") == "called, but with arguments that are invalid_json"
+    assert detail(cut, "tools") == "called, but with arguments that are truncated"
 
 
 async def test_a_prompt_that_is_cut_without_a_word_is_found() -> None:

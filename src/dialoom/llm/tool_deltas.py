@@ -8,6 +8,7 @@ from dialoom.llm.events import ToolCallDelta, ToolCallReady, ToolCallStarted
 from dialoom.llm.json_values import fields_of
 from dialoom.llm.messages import CallProblem, ToolCall
 
+_ENDS_EARLY = "Input data was truncated"
 CallEvent = ToolCallStarted | ToolCallDelta | ToolCallReady
 
 
@@ -122,15 +123,20 @@ class ToolCallAssembler:
 
 
 def parse_arguments(raw: str, *, cut: bool) -> tuple[dict[str, object] | None, CallProblem | None]:
-    """Return the arguments in `raw`, or None and why they must not be run. Blank text means no arguments."""
+    """Return the arguments in `raw`, or None and why they must not be run. Blank text means no arguments.
+
+    Text that ends in the middle was truncated, also when the server does not say that it was `cut`.
+    """
     if not raw.strip():
         return ({}, None) if not cut else (None, "truncated")
     try:
         value: object = msgspec.json.decode(raw)
         if isinstance(value, str):  # some servers encode the object twice
             value = msgspec.json.decode(value)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return None, "truncated" if cut else "invalid_json"
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        # the decoder says the same of half an escaped character
+        ends_early = str(error) == _ENDS_EARLY and "\\ud" not in raw.lower()
+        return None, "truncated" if cut or ends_early else "invalid_json"
     if value is None:
         return {}, None
     arguments = fields_of(value)

@@ -47,12 +47,13 @@ class WireChoice(msgspec.Struct):
 
 
 class WireChunk(msgspec.Struct):
-    """A streamed chunk or a whole completion."""
+    """A streamed chunk or a whole completion; one vendor puts the usage into a field of its own."""
 
     id: Any = None
     model: Any = None
     choices: list[WireChoice | None] | None = None
     usage: Any = None
+    x_groq: Any = None
     error: Any = None
 
 

@@ -88,11 +88,12 @@ class ChatDecoder:
         events: list[StreamEvent] = []
         if not self.draft.started and (chunk.choices or chunk.id):
             events.append(self.draft.start(chunk.model, chunk.id))
-        if chunk.usage is not None:
-            self.draft.count(read_usage(chunk.usage), events)
+        usage = chunk.usage or fields_of(chunk.x_groq).get("usage")
+        if usage is not None:
+            self.draft.count(read_usage(usage), events)
         if chunk.choices:
             self._choose(chunk, events)
-        elif chunk.usage is None:
+        elif usage is None:
             _raise_if_error(data)
         return self.draft.take(events)
 
@@ -200,9 +201,14 @@ def _fragment(call: WireCall) -> CallFragment:
     return CallFragment(
         index=_index(call.index),
         id=replace_surrogates(text_of(call.id)) or (str(call.id) if isinstance(call.id, int) else ""),
-        name=replace_surrogates(function.name or "") if function else "",
+        name=_name(function.name or "") if function else "",
         arguments=_arguments_text(function.arguments) if function else "",
     )
+
+
+def _name(value: str) -> str:
+    """Return a tool's name without tokens of the model's own, which some servers leave behind it."""
+    return replace_surrogates(value).partition("<|")[0]
 
 
 def _index(value: object) -> int | None:
