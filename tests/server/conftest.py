@@ -8,9 +8,12 @@ from starlette.testclient import TestClient
 
 from dialoom.conversation import MemoryConversationStore
 from dialoom.conversation.cards import FormDefinition, FormRegistry
+from dialoom.dialog import Center, Stores
 from dialoom.graph import MemoryCheckpointStore
+from dialoom.llm import MockProvider
 from dialoom.server import Parts, ServerSettings, Workbench
 from dialoom.testing.clock import ManualClock
+from dialoom.tools import Tool
 
 TOKEN = "a token that the tests know"
 URL = "http://127.0.0.1:8321"
@@ -37,11 +40,34 @@ def settings(tmp_path: Path) -> ServerSettings:
 
 
 @pytest.fixture
-def parts() -> Parts:
+def provider() -> MockProvider:
+    return MockProvider()
+
+
+@pytest.fixture
+def forms() -> FormRegistry:
+    return FormRegistry(GRID_FORM)
+
+
+@pytest.fixture
+def tools() -> list[Tool]:
+    """The tools the dialogs of a test have; add to them before the client is asked for."""
+    return []
+
+
+@pytest.fixture
+def parts(provider: MockProvider, forms: FormRegistry, tools: list[Tool], clock: ManualClock) -> Parts:
+    def center(stores: Stores) -> Center:
+        made = Center(stores, forms=forms, clock=clock).add_provider(provider)
+        for tool in tools:
+            made.add_tool(tool)
+        return made
+
     return Parts(
-        store=MemoryConversationStore(),
-        checkpoints=MemoryCheckpointStore(),
-        forms=FormRegistry(GRID_FORM),
+        store=MemoryConversationStore(clock=clock),
+        checkpoints=MemoryCheckpointStore(clock=clock),
+        center=center,
+        forms=forms,
     )
 
 

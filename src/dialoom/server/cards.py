@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
+from collections import OrderedDict
 from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
 
@@ -11,19 +11,19 @@ import msgspec
 from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line
 from dialoom.conversation.cards.card import Card
-from dialoom.conversation.cards.form_check import InvalidAnswersError
 from dialoom.conversation.cards.unknown import UnknownCard
-from dialoom.conversation.entries import CardEntry
-from dialoom.conversation.records import Append
 from dialoom.conversation.store import ListedConversationStore
 from dialoom.conversation.yaml_text import dump_yaml
+from dialoom.dialog import AlreadyAnsweredError
 from dialoom.server.problems import ProblemError, not_found
 from dialoom.server.routes import AnyRoute, Call, Nothing, Route
 from dialoom.server.shown import Shelf, card_fields
+from dialoom.server.talks import Talks
 
 Fields: TypeAlias = dict[str, Any]
 _KEY = re.compile(r"[\x21-\x7e]{1,200}")
-_META = "idempotencyKey"
+MAX_KEYS = 5_000
+"""So many actions are remembered by their key, so that one whose answer got lost is not done twice."""
 
 
 class CardTypeShape(msgspec.Struct, frozen=True):
@@ -77,28 +77,15 @@ class CardState(msgspec.Struct, frozen=True):
     rev: int
 
 
-class Done(msgspec.Struct, frozen=True, kw_only=True):
-    """An action that was done: who asked in which conversation, and the card before and after it."""
-
-    conversation_id: str
-    action: str
-    fields: Fields
-    before: Card
-    after: Card
-
-
-Followed: TypeAlias = Callable[[Done], Awaitable[None]]
-"""What happens after an action, such as a waiting run going on."""
-
-
 class Cards:
     """Shows cards and does their actions; of two at once on one card, one is done and one is refused."""
 
-    def __init__(self, store: ListedConversationStore, shelf: Shelf, followed: Followed) -> None:
+    def __init__(self, store: ListedConversationStore, shelf: Shelf, talks: Talks) -> None:
         self._store = store
         self._shelf = shelf
-        self._followed = followed
+        self._talks = talks
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._done: OrderedDict[tuple[str, str, str], CardState] = OrderedDict()
 
     def routes(self) -> list[AnyRoute]:
         cards = "/api/v1/conversations/{id}/cards"
@@ -130,47 +117,32 @@ class Cards:
         card = self._shelf.cards.decode(new.type, text)
         if isinstance(card, UnknownCard):
             raise UsageError(f"this is no {one_line(new.type, 80)} card: {card.reason}")
-        entry = self._shelf.cards.encode(card)
-        conversation_id = call.id()
-        async with self._turn(conversation_id):
-            await self._store.append(conversation_id, [Append(entry)])
-            total = (await self._store.window(conversation_id, limit=1)).total
-        return AddedEntry(total - 1)
+        return AddedEntry(await self._talks.show(call.id(), self._shelf.cards.encode(card)))
 
     async def act(self, call: Call[Nothing, Fields]) -> CardState:
-        conversation_id, card_id, action = call.id(), call.name("card"), call.name("name")
-        key = _key(call.header("idempotency-key"))
+        conversation_id, card_id = call.id(), call.name("card")
+        key = (conversation_id, card_id, _key(call.header("idempotency-key")))
         expected = _rev(call.header("if-match"))
-        async with self._turn(conversation_id):
-            rev, entry, card = await self._find(conversation_id, card_id)
-            if key and entry.meta.get(_META) == key:
-                return CardState(card_fields(card), rev)  # done before; the answer got lost
+        async with self._turns.setdefault(conversation_id, asyncio.Lock()):
+            if key[2] and key in self._done:
+                return self._done[key]  # done before; the answer got lost
+            rev, card = await self._find(conversation_id, card_id)
             if rev != expected:
                 raise _refusal(card, rev, "card_changed", "the card has changed; look at it again")
-            after = self._after(card, rev, action, call.body)
-            if after != card:
-                entry = msgspec.structs.replace(
-                    self._shelf.cards.encode(after), meta={_META: key} if key else {}
-                )
-                await self._store.append(conversation_id, [Append(entry)])
-                rev, _, _ = await self._find(conversation_id, card_id)
-        await self._followed(
-            Done(conversation_id=conversation_id, action=action, fields=call.body, before=card, after=after)
-        )
-        return CardState(card_fields(after), rev)
-
-    def _after(self, card: Card, rev: int, action: str, fields: Fields) -> Card:
-        try:
-            return self._shelf.cards.act(card, action, fields)
-        except InvalidAnswersError:
-            raise
-        except UsageError as error:
-            if card.is_done:
+            try:
+                await self._talks.act(conversation_id, card_id, call.name("name"), call.body)
+            except AlreadyAnsweredError as error:
                 raise _refusal(card, rev, "card_decided", str(error)) from error
-            raise
+            rev, card = await self._find(conversation_id, card_id)
+            state = CardState(card_fields(card), rev)
+            if key[2]:
+                self._done[key] = state
+                while len(self._done) > MAX_KEYS:
+                    self._done.popitem(last=False)
+        return state
 
-    async def _find(self, conversation_id: str, card_id: str) -> tuple[int, CardEntry, Card]:
-        """Return a card's newest state: the entry's index, the entry, the card. Raises `ProblemError`."""
+    async def _find(self, conversation_id: str, card_id: str) -> tuple[int, Card]:
+        """Return the index of a card's newest state, and that. Raises `ProblemError`."""
         total = (await self._store.window(conversation_id, limit=1)).total
         transcript = await self._shelf.transcript(conversation_id, total)
         first = transcript.find(card_id)
@@ -180,10 +152,7 @@ class Cards:
         card = self._shelf.cards.decode_entry(entry, self._shelf.forms)
         if isinstance(card, UnknownCard):
             raise UsageError(f"this card can only be looked at: {card.reason}")
-        return rev, entry, card
-
-    def _turn(self, conversation_id: str) -> asyncio.Lock:
-        return self._turns.setdefault(conversation_id, asyncio.Lock())
+        return rev, card
 
 
 def _refusal(card: Card, rev: int, code: str, detail: str) -> ProblemError:

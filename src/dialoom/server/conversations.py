@@ -18,7 +18,9 @@ from dialoom.server.family import Alternatives, alternatives
 from dialoom.server.files import disposition
 from dialoom.server.problems import ProblemError
 from dialoom.server.routes import AnyRoute, Call, Nothing, Route, content_type, read_bytes
+from dialoom.server.run_tale import RunView
 from dialoom.server.shown import Shelf, Shown, ShownHeader
+from dialoom.server.talks import Choice, Talks
 
 _MEDIA: dict[ExportFormat, str] = {
     "md": "text/markdown",
@@ -51,7 +53,7 @@ class NewConversation(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
 
     title: _Title = ""
     workflow_mode: WorkflowMode = None
-    settings: dict[str, object] = {}
+    settings: Choice = Choice()
 
 
 class ConversationEdit(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -59,7 +61,7 @@ class ConversationEdit(msgspec.Struct, frozen=True, kw_only=True, rename="camel"
 
     title: _Title | msgspec.UnsetType = msgspec.UNSET
     workflow_mode: WorkflowMode | msgspec.UnsetType = msgspec.UNSET
-    settings: dict[str, object] | msgspec.UnsetType = msgspec.UNSET
+    settings: Choice = Choice()
 
 
 class BranchAt(msgspec.Struct, frozen=True):
@@ -91,7 +93,7 @@ class EntryWindow(msgspec.Struct, frozen=True):
     total: int
     cursor: str
     entries: list[Shown]
-    run: object
+    run: RunView | None
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -113,15 +115,15 @@ class FormatQuery(msgspec.Struct, frozen=True):
 
 
 class Conversations:
-    """Serves what the store has; `running` shows the answer under way in a conversation."""
+    """Serves what the store has; what changes a conversation goes through its dialog."""
 
     def __init__(
         self,
         store: ListedConversationStore,
         drafts: DraftStore,
         shelf: Shelf,
+        talks: Talks,
         *,
-        running: Callable[[str], object],
         cursor: Callable[[], str],
         max_import: int,
         clock: Clock = SYSTEM_CLOCK,
@@ -129,7 +131,7 @@ class Conversations:
         self._store = store
         self._drafts = drafts
         self._shelf = shelf
-        self._running = running
+        self._talks = talks
         self._cursor = cursor
         self._max_import = max_import
         self._clock = clock
@@ -184,30 +186,32 @@ class Conversations:
 
     async def create(self, call: Call[Nothing, NewConversation]) -> ShownHeader:
         conversation = Conversation(clock=self._clock)
-        conversation.update(
-            HeaderChange(
-                title=call.body.title, workflow_mode=call.body.workflow_mode, settings=call.body.settings
-            )
-        )
-        return await self._keep(conversation)
+        new = call.body
+        conversation.update(HeaderChange(title=new.title, workflow_mode=new.workflow_mode))
+        kept = await self._keep(conversation)
+        if new.settings == Choice():
+            return kept
+        await self._talks.choose(kept.id, new.settings, None)
+        return self._shelf.header(await self._store.header(kept.id))
 
     async def show(self, call: Call[Nothing, Nothing]) -> ShownHeader:
         return self._shelf.header(await self._store.header(call.id()))
 
     async def change(self, call: Call[Nothing, ConversationEdit]) -> ShownHeader:
-        edit = call.body
-        change = HeaderChange(title=edit.title, workflow_mode=edit.workflow_mode, settings=edit.settings)
-        return self._shelf.header(await self._store.update(call.id(), change))
+        edit, conversation_id = call.body, call.id()
+        title = edit.title if isinstance(edit.title, str) else None
+        if edit.workflow_mode is not msgspec.UNSET:
+            await self._store.update(conversation_id, HeaderChange(workflow_mode=edit.workflow_mode))
+        if title is not None or edit.settings != Choice():
+            await self._talks.choose(conversation_id, edit.settings, title)
+        return self._shelf.header(await self._store.header(conversation_id))
 
     async def delete(self, call: Call[Nothing, Nothing]) -> None:
-        conversation_id = call.id()
-        if self._running(conversation_id) is not None:
-            raise ProblemError(409, "run_active", "an answer is under way here; cancel it first")
-        await self._store.delete(conversation_id)
+        await self._talks.remove(call.id())
 
     async def branch(self, call: Call[Nothing, BranchAt]) -> ShownHeader:
-        conversation = await self._store.load(call.id())
-        return await self._keep(conversation.branch(call.body.at))
+        branch_id = await self._talks.branch(call.id(), call.body.at)
+        return self._shelf.header(await self._store.header(branch_id))
 
     async def branches(self, call: Call[Nothing, Nothing]) -> BranchList:
         return BranchList(await alternatives(self._store, call.id()))
@@ -215,7 +219,7 @@ class Conversations:
     async def entries(self, call: Call[EntriesQuery, Nothing]) -> EntryWindow:
         cursor = self._cursor()  # first: what happens while the log is read is then told again, not missed
         window, shown = await self._shelf.window(call.id(), before=call.query.before, limit=call.query.limit)
-        return EntryWindow(window.start, window.total, cursor, shown, self._running(call.id()))
+        return EntryWindow(window.start, window.total, cursor, shown, self._talks.current(call.id()))
 
     async def drafts(self, call: Call[Nothing, Nothing]) -> DraftSet:
         kept = await self._drafts.drafts(call.id())

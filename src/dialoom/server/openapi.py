@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 from dialoom.conversation.store import MemoryConversationStore
+from dialoom.dialog import Center
 from dialoom.graph import MemoryCheckpointStore
 from dialoom.llm import OfflineProvider
 from dialoom.rag import LoadOptions, RagConfig
@@ -22,7 +23,10 @@ def main() -> None:
             data / "kb", OfflineProvider(), config=RagConfig(), load=LoadOptions(), mounted={}
         )
         parts = Parts(
-            store=MemoryConversationStore(), checkpoints=MemoryCheckpointStore(), knowledge=knowledge
+            store=MemoryConversationStore(),
+            checkpoints=MemoryCheckpointStore(),
+            center=Center,
+            knowledge=knowledge,
         )
         document = Workbench(ServerSettings(token="of no use to anybody", data=data), parts).document()  # noqa: S106 - no secret
     json.dump(document, sys.stdout, indent=1)

@@ -12,6 +12,7 @@ from dialoom.base.text import one_line, replace_surrogates
 from dialoom.conversation.attachments import AttachmentNotFoundError
 from dialoom.conversation.cards.form_check import InvalidAnswersError
 from dialoom.conversation.store import ConversationNotFoundError
+from dialoom.dialog.errors import AlreadyAnsweredError, DialogClosedError, RunInProgressError
 
 _log = logging.getLogger("dialoom.server")
 
@@ -39,6 +40,8 @@ _TITLES: Mapping[int, str] = {
 _STATUSES: tuple[tuple[type[DialoomError], int], ...] = (
     (ConversationNotFoundError, 404),
     (AttachmentNotFoundError, 404),
+    (AlreadyAnsweredError, 409),
+    (DialogClosedError, 409),
     (ConflictError, 409),
     (StoreError, 503),
     (UsageError, 422),
@@ -106,6 +109,8 @@ def problem_of(error: Exception) -> ProblemError:
         case InvalidAnswersError(violations=violations):
             params = {"violations": [msgspec.to_builtins(each) for each in violations]}
             return ProblemError(422, "invalid_input", str(error), params=params)
+        case RunInProgressError(run_id=run_id):
+            return ProblemError(409, "run_active", str(error), params={"runId": run_id})
         case DialoomError():
             status = next((status for kind, status in _STATUSES if isinstance(error, kind)), 422)
             return ProblemError(status, error.code, one_line(str(error), 500))

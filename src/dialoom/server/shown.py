@@ -8,6 +8,7 @@ from typing import TypeAlias, cast
 
 import msgspec
 
+from dialoom.base.errors import UsageError
 from dialoom.conversation.cards.card import Card
 from dialoom.conversation.cards.form import Form
 from dialoom.conversation.cards.form_registry import FormRegistry
@@ -16,11 +17,21 @@ from dialoom.conversation.cards.unknown import UnknownCard
 from dialoom.conversation.entries import CardEntry, Entry, TextEntry
 from dialoom.conversation.header import Header, WorkflowMode, to_rfc3339
 from dialoom.conversation.store import ListedConversationStore, Window
+from dialoom.dialog.settings import settings_in
 from dialoom.llm.messages import Role, ToolCall
 
 _log = logging.getLogger("dialoom.server")
 
 MAX_TRANSCRIPTS = 64
+
+
+class ShownSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a conversation is set to; what is left out is the server's choice."""
+
+    provider: str = ""
+    model: str = ""
+    system: str = ""
+    skills: tuple[str, ...] = ()
 
 
 class ShownHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -33,7 +44,7 @@ class ShownHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     workflow_mode: WorkflowMode
     branch_from: str | None
     running: str | None
-    settings: dict[str, object]
+    settings: ShownSettings
 
 
 class ShownCall(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -166,7 +177,7 @@ class Shelf:
             workflow_mode=header.workflow_mode,
             branch_from=header.branch_from,
             running=self._running(header.id),
-            settings=header.settings,
+            settings=_settings(header),
         )
 
     async def window(
@@ -217,6 +228,19 @@ def is_shown(entry: Entry) -> bool:
 def card_fields(card: Card) -> dict[str, object]:
     """Return a card as a page gets it: its fields, and the type they are of."""
     return {"type": card.type, **card.stored()}
+
+
+def _settings(header: Header) -> ShownSettings:
+    try:
+        chosen = settings_in(header.settings)
+    except UsageError:  # of another product, or damaged: the dialog says so when it is opened
+        return ShownSettings()
+    return ShownSettings(
+        provider=chosen.provider_id,
+        model=chosen.model_id,
+        system=chosen.system,
+        skills=chosen.active_skills,
+    )
 
 
 def _text(index: int, entry: TextEntry) -> ShownText:

@@ -1,6 +1,6 @@
 """The server put together: one table of calls over what the edge hands it."""
 
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Protocol
 
@@ -19,9 +19,10 @@ from dialoom.conversation.cards.form_registry import FormRegistry
 from dialoom.conversation.cards.registry import CardRegistry
 from dialoom.conversation.drafts import DraftStore
 from dialoom.conversation.store import ListedConversationStore
+from dialoom.dialog import Center, Stores
 from dialoom.graph import CheckpointStore, Graph
 from dialoom.server.background import Background
-from dialoom.server.cards import Cards, Done
+from dialoom.server.cards import Cards
 from dialoom.server.conversations import Conversations
 from dialoom.server.dataset_store import DatasetStore
 from dialoom.server.datasets import Datasets
@@ -35,10 +36,12 @@ from dialoom.server.knowledge_calls import KnowledgeCalls
 from dialoom.server.login import Login
 from dialoom.server.metrics import Metrics
 from dialoom.server.routes import AnyRoute, serve_table
+from dialoom.server.runs import Runs
 from dialoom.server.settings import ServerSettings
 from dialoom.server.shown import Shelf
 from dialoom.server.static import PageFiles
 from dialoom.server.streams import Streams
+from dialoom.server.talks import Talks
 from dialoom.server.tokens import Doorkeeper
 from dialoom.server.watched import WatchedStore
 
@@ -52,6 +55,8 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
 
     store: WorkbenchStore
     checkpoints: CheckpointStore
+    center: Callable[[Stores], Center]
+    """Makes the center whose dialogs answer, over stores that tell what changes in them."""
     graphs: Mapping[str, Graph] = {}
     cards: CardRegistry = DEFAULT_CARDS
     forms: FormRegistry = FormRegistry()
@@ -80,8 +85,14 @@ class Workbench:
         self._datasets = DatasetStore(settings.data / "datasets.sqlite")
         self._shelf = Shelf(parts.store, parts.cards, parts.forms, self._running)
         self.store = WatchedStore(parts.store, self.hub, self._shelf)
+        center = parts.center(Stores(self.store, parts.checkpoints))
+        self._talks = Talks(center, self.store, self.hub, clock=clock)
         self._streams = Streams(self.hub, self.store, most=settings.max_streams)
-        gauges = {"open_streams": lambda: self._streams.open, "jobs": lambda: len(self._background)}
+        gauges = {
+            "open_streams": lambda: self._streams.open,
+            "jobs": lambda: len(self._background),
+            "runs": lambda: self._talks.going,
+        }
         self._metrics = Metrics(gauges, clock=clock)
         self.table = list(self._table())
         self.app = self._assemble()
@@ -94,6 +105,7 @@ class Workbench:
                 yield
             finally:
                 self.hub.close()
+                await self._talks.aclose()
         if self._parts.knowledge is not None:
             self._parts.knowledge.close()
         self._datasets.close()
@@ -110,10 +122,11 @@ class Workbench:
     def _table(self) -> Iterable[AnyRoute]:
         parts, settings = self._parts, self.settings
         yield from Conversations(
-            self.store, parts.store, self._shelf, running=self._running, cursor=lambda: self.hub.cursor,
+            self.store, parts.store, self._shelf, self._talks, cursor=lambda: self.hub.cursor,
             max_import=settings.max_import, clock=self._clock,
         ).routes()  # fmt: skip
-        yield from Cards(self.store, self._shelf, _nothing_follows).routes()
+        yield from Cards(self.store, self._shelf, self._talks).routes()
+        yield from Runs(self._talks, self._files).routes()
         yield from self._streams.routes()
         yield from Files(self._files).routes()
         yield from Datasets(self._datasets, self._files).routes()
@@ -139,9 +152,5 @@ class Workbench:
     async def _document(self, _request: Request) -> Response:
         return JSONResponse(self.document())
 
-    def _running(self, _conversation_id: str) -> str | None:
-        return None
-
-
-async def _nothing_follows(_done: Done) -> None:
-    return None
+    def _running(self, conversation_id: str) -> str | None:
+        return self._talks.running(conversation_id)

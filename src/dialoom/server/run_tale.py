@@ -1,0 +1,236 @@
+"""One run as AG-UI events, and as what a page that joins late has to be told of it."""
+
+from collections.abc import Callable, Iterator
+from typing import Literal, TypeAlias, assert_never
+
+import msgspec
+
+from dialoom.conversation.entries import Entry, TextEntry
+from dialoom.dialog import (
+    DialogEvent,
+    MessageAppended,
+    Noticed,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    StreamBegan,
+    StreamDelta,
+    StreamEnded,
+    StreamReasoning,
+    ToolFinished,
+    ToolProgressed,
+    ToolStarted,
+)
+from dialoom.server.hub import Event
+from dialoom.server.watched import custom
+
+RunStatus: TypeAlias = Literal["running", "waiting", "finished", "failed", "cancelled"]
+
+
+class RunCall(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """A tool call of the round under way."""
+
+    id: str
+    name: str
+    arguments: str = ""
+    result: str | None = None
+    is_error: bool = False
+    started_at: str
+    ended_at: str | None = None
+
+
+class RunView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A run, with what it said and did that is no entry yet; `error` is why it failed."""
+
+    id: str
+    conversation_id: str
+    status: RunStatus
+    started_at: str
+    text: str
+    reasoning: str
+    tool_calls: list[RunCall]
+    waiting: list[str]
+    error: str
+
+
+class RunTale:
+    """Takes the events of one run in their order; `now` gives the moment as text, `entry` a message."""
+
+    def __init__(
+        self, run_id: str, conversation_id: str, *, now: Callable[[], str], entry: Callable[[int], Entry]
+    ) -> None:
+        self.run_id = run_id
+        self.conversation_id = conversation_id
+        self._now = now
+        self._entry = entry
+        self._started_at = now()
+        self._status: RunStatus = "running"
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._calls: dict[str, RunCall] = {}
+        self._waiting: tuple[str, ...] = ()
+        self._error = ""
+        self._round = 0
+        self._open: set[str] = set()
+        self._tools_run = False
+
+    @property
+    def status(self) -> RunStatus:
+        return self._status
+
+    @property
+    def is_going(self) -> bool:
+        """Whether it goes on, or waits for a person."""
+        return self._status in {"running", "waiting"}
+
+    def view(self) -> RunView:
+        return RunView(
+            id=self.run_id,
+            conversation_id=self.conversation_id,
+            status=self._status,
+            started_at=self._started_at,
+            text="".join(self._text),
+            reasoning="".join(self._reasoning),
+            tool_calls=list(self._calls.values()),
+            waiting=list(self._waiting),
+            error=self._error,
+        )
+
+    def tell(self, event: DialogEvent) -> Iterator[Event]:
+        """Yield what `event` is to those who follow."""
+        match event:
+            case RunStarted():
+                yield {"type": "RUN_STARTED", **self._names()}
+            case StreamBegan() | StreamDelta() | StreamReasoning() | StreamEnded():
+                yield from self._on_words(event)
+            case ToolStarted() | ToolProgressed() | ToolFinished():
+                yield from self._on_tool(event)
+            case MessageAppended(index=index):
+                yield from self._settle(self._entry(index))
+            case Noticed(code=code, message=message):
+                yield custom("run.noticed", {"code": code, "message": message})
+            case RunFinished():
+                yield from self._finish(event)
+            case RunFailed(code=code, message=message):
+                self._status, self._error = "failed", message
+                yield from self._close_texts()
+                yield {"type": "RUN_ERROR", **self._names(), "code": code, "message": message}
+            case _:
+                assert_never(event)
+
+    def _on_words(self, event: StreamBegan | StreamDelta | StreamReasoning | StreamEnded) -> Iterator[Event]:
+        match event:
+            case StreamBegan():
+                yield from self._begin_round()
+            case StreamDelta(text=text):
+                yield from self._say(text)
+            case StreamReasoning(text=text):
+                yield from self._think(text)
+            case StreamEnded():
+                yield from self._close_texts()
+                yield {"type": "STEP_FINISHED", "stepName": "model"}
+            case _:
+                assert_never(event)
+
+    def _begin_round(self) -> Iterator[Event]:
+        """Begin to take an answer in; pieces of one that was not ended are void."""
+        yield from self._close_texts()
+        if self._tools_run:
+            self._tools_run = False
+            yield {"type": "STEP_FINISHED", "stepName": "tools"}
+        self._round += 1
+        self._text, self._reasoning = [], []
+        yield {"type": "STEP_STARTED", "stepName": "model"}
+
+    def _say(self, text: str) -> Iterator[Event]:
+        yield from self._close("REASONING")
+        if not self._text:
+            yield {"type": "TEXT_MESSAGE_START", "messageId": self._message("TEXT"), "role": "assistant"}
+            self._open.add("TEXT")
+        self._text.append(text)
+        yield {"type": "TEXT_MESSAGE_CONTENT", "messageId": self._message("TEXT"), "delta": text}
+
+    def _think(self, text: str) -> Iterator[Event]:
+        if not self._reasoning:
+            message = self._message("REASONING")
+            yield {"type": "REASONING_MESSAGE_START", "messageId": message, "role": "reasoning"}
+            self._open.add("REASONING")
+        self._reasoning.append(text)
+        yield {
+            "type": "REASONING_MESSAGE_CONTENT", "messageId": self._message("REASONING"), "delta": text,
+        }  # fmt: skip
+
+    def _close_texts(self) -> Iterator[Event]:
+        yield from self._close("REASONING")
+        yield from self._close("TEXT")
+
+    def _close(self, kind: str) -> Iterator[Event]:
+        if kind in self._open:
+            self._open.discard(kind)
+            yield {"type": f"{kind}_MESSAGE_END", "messageId": self._message(kind)}
+
+    def _on_tool(self, event: ToolStarted | ToolProgressed | ToolFinished) -> Iterator[Event]:
+        match event:
+            case ToolStarted(call_id=call_id, tool=tool):
+                if not self._tools_run:
+                    self._tools_run = True
+                    yield {"type": "STEP_STARTED", "stepName": "tools"}
+                call = self._calls.get(call_id) or RunCall(id=call_id, name=tool, started_at=self._now())
+                self._calls[call_id] = call
+                yield {"type": "TOOL_CALL_START", "toolCallId": call_id, "toolCallName": tool}
+                yield {"type": "TOOL_CALL_ARGS", "toolCallId": call_id, "delta": call.arguments}
+                yield {"type": "TOOL_CALL_END", "toolCallId": call_id}
+            case ToolProgressed(call_id=call_id, value=value):
+                yield custom("tool.progress", {"toolCallId": call_id, "value": value})
+            case ToolFinished(call_id=call_id, is_error=is_error):
+                if call_id in self._calls:
+                    ended = msgspec.structs.replace(
+                        self._calls[call_id], is_error=is_error, ended_at=self._now()
+                    )
+                    self._calls[call_id] = ended
+                yield custom("tool.finished", {"toolCallId": call_id, "isError": is_error})
+            case _:
+                assert_never(event)
+
+    def _settle(self, entry: Entry) -> Iterator[Event]:
+        """What became an entry is no longer the run's to show; a call's arguments are known from there."""
+        if not isinstance(entry, TextEntry):
+            return
+        if entry.role == "assistant":
+            self._text, self._reasoning = [], []
+            for call in entry.tool_calls:
+                self._calls[call.id] = RunCall(
+                    id=call.id, name=call.name, arguments=call.raw, started_at=self._now()
+                )
+        elif entry.role == "tool" and entry.tool_call_id is not None:
+            self._calls.pop(entry.tool_call_id, None)
+            yield {
+                "type": "TOOL_CALL_RESULT", "messageId": f"{self.run_id}/{entry.tool_call_id}",
+                "toolCallId": entry.tool_call_id, "content": entry.content, "role": "tool",
+                "isError": entry.is_error,
+            }  # fmt: skip
+
+    def _finish(self, event: RunFinished) -> Iterator[Event]:
+        yield from self._close_texts()
+        if self._tools_run:
+            self._tools_run = False
+            yield {"type": "STEP_FINISHED", "stepName": "tools"}
+        self._text, self._reasoning, self._calls = [], [], {}
+        self._waiting = event.waiting
+        if event.stop_reason == "needs_approval":
+            self._status = "waiting"
+            interrupts = [{"id": card_id, "reason": "input_required"} for card_id in event.waiting]
+            outcome: dict[str, object] = {"type": "interrupt", "interrupts": interrupts}
+        elif event.stop_reason == "cancelled":
+            self._status, outcome = "cancelled", {"type": "cancelled"}
+        else:
+            self._status, outcome = "finished", {"type": "success"}
+        yield {
+            "type": "RUN_FINISHED", **self._names(), "outcome": outcome, "stopReason": event.stop_reason,
+        }  # fmt: skip
+
+    def _names(self) -> dict[str, object]:
+        return {"threadId": self.conversation_id, "runId": self.run_id}
+
+    def _message(self, kind: str) -> str:
+        return f"{self.run_id}/{self._round}" + ("/reasoning" if kind == "REASONING" else "")

@@ -1,0 +1,251 @@
+"""The dialogs of a server: opened when they are needed, followed while they run, cancelled by a call only.
+
+A run belongs to nobody's connection. Whoever leaves and comes back finds it where it is.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from weakref import WeakSet
+
+import msgspec
+
+from dialoom.base.clock import SYSTEM_CLOCK, Clock
+from dialoom.base.errors import UsageError
+from dialoom.conversation.entries import CardEntry, TextEntry
+from dialoom.conversation.header import to_rfc3339
+from dialoom.dialog import Center, Dialog, DialogEvent, RunFailed, RunFinished, RunHandle, RunStarted
+from dialoom.server.hub import EventHub
+from dialoom.server.problems import ProblemError, not_found
+from dialoom.server.run_tale import RunTale, RunView
+from dialoom.server.watched import WatchedStore
+
+MAX_OPEN = 500
+MAX_REMEMBERED = 2_000
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """What a conversation is set to; a field left out stays, an empty text leaves it to the server."""
+
+    provider: str | msgspec.UnsetType = msgspec.UNSET
+    model: str | msgspec.UnsetType = msgspec.UNSET
+    system: str | msgspec.UnsetType = msgspec.UNSET
+    skills: list[str] | msgspec.UnsetType = msgspec.UNSET
+
+
+class Talks:
+    """Every change of a conversation goes through its dialog here, so that what is in memory is right."""
+
+    def __init__(
+        self, center: Center, store: WatchedStore, hub: EventHub, *, clock: Clock = SYSTEM_CLOCK
+    ) -> None:
+        self._center = center
+        self._store = store
+        self._hub = hub
+        self._clock = clock
+        self._followed: WeakSet[Dialog] = WeakSet()
+        self._used: OrderedDict[str, None] = OrderedDict()
+        self._tales: OrderedDict[str, RunTale] = OrderedDict()
+        self._newest: dict[str, RunTale] = {}
+        self._handles: dict[str, RunHandle] = {}
+        self._sent: OrderedDict[tuple[str, str], tuple[int, str]] = OrderedDict()
+
+    @property
+    def going(self) -> int:
+        """How many runs go on."""
+        return len(self._handles)
+
+    def running(self, conversation_id: str) -> str | None:
+        """Return the id of the run that goes on in a conversation."""
+        tale = self._newest.get(conversation_id)
+        return tale.run_id if tale is not None and tale.status == "running" else None
+
+    def current(self, conversation_id: str) -> RunView | None:
+        """Return the run that goes on or waits in a conversation."""
+        tale = self._newest.get(conversation_id)
+        return tale.view() if tale is not None and tale.is_going else None
+
+    def find(self, run_id: str) -> RunView:
+        """Return a run, also one that is over, of the newest 2,000. Raises `ProblemError`."""
+        tale = self._tales.get(run_id)
+        if tale is None:
+            raise not_found("run", run_id)
+        return tale.view()
+
+    async def open(self, conversation_id: str) -> Dialog:
+        """Return the dialog of a stored conversation, followed. Raises `ConversationNotFoundError`."""
+        dialog = await self._center.open(conversation_id)
+        if dialog not in self._followed:
+            self._followed.add(dialog)
+            dialog.events.connect(lambda event: self._on(dialog, event))
+        self._used[conversation_id] = None
+        self._used.move_to_end(conversation_id)
+        await self._release_some()
+        return dialog
+
+    async def send(
+        self, conversation_id: str, text: str, *, attachments: list[object], key: str
+    ) -> tuple[int, str]:
+        """Say `text` and have it answered; return the entry's index and the run's id, once it is stored.
+
+        The same key again says nothing again, while it is among the newest 2,000.
+        """
+        dialog = await self.open(conversation_id)
+        known = self._sent.get((conversation_id, key)) if key else None
+        if known is not None:
+            return known
+        if not text.strip():
+            raise UsageError("there is nothing to send; write a text")
+        if dialog.is_running:
+            raise _busy(self.running(conversation_id))
+        meta: dict[str, object] = {"attachments": attachments} if attachments else {}
+        dialog.append_message(TextEntry(role="user", content=text, meta=meta))
+        index = dialog.message_count - 1
+        handle = self._begin(dialog, dialog.run())
+        if key:
+            self._sent[conversation_id, key] = (index, handle.run_id)
+            _trim(self._sent)
+        await dialog.save()
+        return index, handle.run_id
+
+    async def again(self, conversation_id: str) -> tuple[str, str]:
+        """Have the newest answer made anew in a branch; return the branch's id and the run's."""
+        dialog = await self._loaded(conversation_id)
+        return await self._run_branch(await dialog.regenerate())
+
+    async def edit(self, conversation_id: str, index: int, text: str) -> tuple[str, str]:
+        """Say something else in place of a message, in a branch; return the branch's id and the run's."""
+        dialog = await self._loaded(conversation_id)
+        return await self._run_branch(await dialog.edit(index, text))
+
+    async def branch(self, conversation_id: str, at: int) -> str:
+        """Return the id of a branch with the first `at` entries."""
+        dialog = await self._loaded(conversation_id)
+        return (await dialog.branch(at)).id
+
+    async def resume(self, conversation_id: str) -> str:
+        """Go on with what a crash or a restart cut short; return the run's id."""
+        dialog = await self.open(conversation_id)
+        return self._begin(dialog, dialog.resume()).run_id
+
+    def cancel(self, run_id: str) -> RunView:
+        """Stop a run; what it said so far is kept and marked. Nothing happens when it is over."""
+        view = self.find(run_id)
+        handle = self._handles.get(run_id)
+        if handle is not None:
+            handle.cancel()
+        return view
+
+    async def act(
+        self, conversation_id: str, card_id: str, action: str, fields: Mapping[str, object]
+    ) -> None:
+        """Do an action on a card; a run that waits for it goes on. Raises what the dialog does."""
+        dialog = await self._loaded(conversation_id)
+        if card_id in dialog.waiting:
+            self._begin(dialog, dialog.answer(card_id, action, fields))
+        else:
+            dialog.act(card_id, action, fields)
+        await dialog.save()
+
+    async def show(self, conversation_id: str, entry: CardEntry) -> int:
+        """Show a card; return its index."""
+        dialog = await self.open(conversation_id)
+        dialog.append_message(entry)
+        index = dialog.message_count - 1
+        await dialog.save()
+        return index
+
+    async def choose(self, conversation_id: str, choice: Choice, title: str | None) -> None:
+        """Set a conversation's title and choices."""
+        dialog = await self.open(conversation_id)
+        if isinstance(choice.provider, str):
+            dialog.set_provider_id(choice.provider)
+        if isinstance(choice.model, str):
+            dialog.set_model_id(choice.model)
+        if isinstance(choice.system, str):
+            dialog.set_system_text(choice.system)
+        if isinstance(choice.skills, list):
+            for name in dialog.active_skills:
+                dialog.deactivate_skill(name)
+            for name in choice.skills:
+                dialog.activate_skill(name)
+        if title is not None:
+            dialog.set_title(title)
+        await dialog.save()
+
+    async def remove(self, conversation_id: str) -> None:
+        """Delete a conversation for good. Raises `ProblemError` while it is answering."""
+        run_id = self.running(conversation_id)
+        if run_id is not None:
+            raise _busy(run_id)
+        await self._center.remove_dialog(conversation_id)
+        self._newest.pop(conversation_id, None)
+        self._used.pop(conversation_id, None)
+
+    async def aclose(self) -> None:
+        """Store what is due. A run that goes on is left to end with the loop, so that it can be resumed."""
+        if self._handles:
+            for dialog in self._center.dialogs:
+                if not dialog.is_running:
+                    await dialog.aclose()
+        else:
+            await self._center.aclose()
+
+    async def _loaded(self, conversation_id: str) -> Dialog:
+        dialog = await self.open(conversation_id)
+        await dialog.load()
+        return dialog
+
+    async def _run_branch(self, twin: Dialog) -> tuple[str, str]:
+        branch = await self.open(twin.id)
+        handle = self._begin(branch, branch.run())
+        await branch.save()
+        return branch.id, handle.run_id
+
+    def _begin(self, dialog: Dialog, handle: RunHandle) -> RunHandle:
+        """Know a run from now on; its events begin when the loop comes to it."""
+        self._handles[handle.run_id] = handle
+        tale = RunTale(
+            handle.run_id, dialog.id, now=lambda: to_rfc3339(self._clock.now()), entry=dialog.message
+        )
+        self._tales[handle.run_id] = tale
+        self._newest[dialog.id] = tale
+        while len(self._tales) > MAX_REMEMBERED:
+            _, old = self._tales.popitem(last=False)
+            if self._newest.get(old.conversation_id) is old and not old.is_going:
+                del self._newest[old.conversation_id]
+        return handle
+
+    def _on(self, dialog: Dialog, event: DialogEvent) -> None:
+        """Tell what a run says; one that was refused at once is not told here, its caller was."""
+        tale = self._tales.get(event.run_id)
+        if tale is None:
+            return
+        for each in tale.tell(event):
+            self._hub.publish(dialog.id, each, runId=event.run_id)
+        if isinstance(event, RunFinished | RunFailed):
+            self._handles.pop(event.run_id, None)
+        if isinstance(event, RunStarted | RunFinished | RunFailed):
+            self._store.tell_header(dialog.header)
+
+    async def _release_some(self) -> None:
+        """Let dialogs that rested longest go from memory; they are opened again when needed."""
+        while len(self._used) > MAX_OPEN:
+            oldest = next(iter(self._used))
+            dialog = next((each for each in self._center.dialogs if each.id == oldest), None)
+            if dialog is not None and dialog.is_running:
+                self._used.move_to_end(oldest)
+                return
+            del self._used[oldest]
+            if dialog is not None:
+                await self._center.release_dialog(oldest)
+
+
+def _busy(run_id: str | None) -> ProblemError:
+    return ProblemError(
+        409, "run_active", "an answer is under way here; wait for it or cancel it", params={"runId": run_id}
+    )
+
+
+def _trim(kept: OrderedDict[tuple[str, str], tuple[int, str]]) -> None:
+    while len(kept) > MAX_REMEMBERED:
+        kept.popitem(last=False)
