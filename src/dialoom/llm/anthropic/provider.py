@@ -7,7 +7,6 @@ from dialoom.base.clock import SYSTEM_CLOCK, Clock
 from dialoom.llm.anthropic.decoder import MessageDecoder
 from dialoom.llm.anthropic.request import message_body
 from dialoom.llm.capabilities import Model
-from dialoom.llm.closing import ClosedOnExit
 from dialoom.llm.errors import ErrorKind
 from dialoom.llm.messages import Message
 from dialoom.llm.options import DEFAULT_OPTIONS, ChatOptions
@@ -15,7 +14,8 @@ from dialoom.llm.places import ANTHROPIC_URL
 from dialoom.llm.profile import ANTHROPIC_PROFILE, WireProfile
 from dialoom.llm.provider import ResponseStream
 from dialoom.llm.wire.endpoint import ADVICE, Endpoint, clean_key, with_lower_names
-from dialoom.llm.wire.server import Question, Server
+from dialoom.llm.wire.served_provider import ServedProvider
+from dialoom.llm.wire.server import Question
 from dialoom.net.transport import HttpTransport
 
 VERSION = "2023-06-01"
@@ -27,7 +27,7 @@ _ADVICE: Mapping[ErrorKind, str] = {
 _NOT_FOUND = "check the model's name and the base url, which goes up to the path before /v1/messages"
 
 
-class AnthropicProvider(ClosedOnExit):
+class AnthropicProvider(ServedProvider):
     """Any server with `/v1/messages`: Anthropic, and llama.cpp, LM Studio, Ollama and others.
 
     Use it as an async context manager, or `aclose` it. `base_url` goes up to `/v1`, with or without it. The
@@ -47,7 +47,6 @@ class AnthropicProvider(ClosedOnExit):
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         """A `transport` passed in stays the caller's to close. Raises `UsageError` on a bad URL or key."""
-        self.id = id
         endpoint = Endpoint(
             id,
             base_url.strip().rstrip("/").removesuffix("/v1"),
@@ -57,20 +56,7 @@ class AnthropicProvider(ClosedOnExit):
             advice=_ADVICE,
             not_found=_NOT_FOUND,
         )
-        self._profile = profile
-        self._server = Server(endpoint, transport, quota_codes=profile.quota_codes, clock=clock)
-
-    @property
-    def profile(self) -> WireProfile:
-        """How this server departs from the common wire."""
-        return self._profile
-
-    def __repr__(self) -> str:
-        return f"AnthropicProvider({self._server!r})"
-
-    async def aclose(self) -> None:
-        """Close the connections, unless they are another's."""
-        await self._server.aclose()
+        super().__init__(endpoint, transport, profile=profile, clock=clock)
 
     async def models(self) -> tuple[Model, ...]:
         """Return what the server lists under `/v1/models`. Raises `ProviderError`."""

@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
 from dialoom.base.errors import UsageError
 from dialoom.llm.capabilities import Model
-from dialoom.llm.closing import ClosedOnExit
 from dialoom.llm.errors import ErrorKind
 from dialoom.llm.messages import Message
 from dialoom.llm.ollama.decoder import OllamaDecoder
@@ -16,7 +15,8 @@ from dialoom.llm.options import DEFAULT_OPTIONS, ChatOptions
 from dialoom.llm.profile import DEFAULT_PROFILE, WireProfile
 from dialoom.llm.provider import ResponseStream
 from dialoom.llm.wire.endpoint import ADVICE, Endpoint
-from dialoom.llm.wire.server import Question, Server
+from dialoom.llm.wire.served_provider import ServedProvider
+from dialoom.llm.wire.server import Question
 from dialoom.net.transport import HttpTransport
 
 _ADVICE: Mapping[ErrorKind, str] = {
@@ -27,7 +27,7 @@ _ADVICE: Mapping[ErrorKind, str] = {
 _NOT_FOUND = "pull the model, or check the base url, which is the path before /api/chat"
 
 
-class OllamaProvider(ClosedOnExit):
+class OllamaProvider(ServedProvider):
     """Ollama by its native wire: the one that takes a context window.
 
     Ollama cuts a longer prompt silently, system message first, and its default window is small. For all
@@ -49,7 +49,6 @@ class OllamaProvider(ClosedOnExit):
         """A `transport` passed in stays the caller's to close. Raises `UsageError` on a bad URL or window."""
         if num_ctx is not None and num_ctx < 1:
             raise UsageError(f"num_ctx is {num_ctx}; use the number of tokens of the context window")
-        self.id = id
         endpoint = Endpoint(
             id,
             base_url.strip().rstrip("/").removesuffix("/v1"),
@@ -59,21 +58,11 @@ class OllamaProvider(ClosedOnExit):
             advice=_ADVICE,
             not_found=_NOT_FOUND,
         )
+        super().__init__(endpoint, transport, profile=profile, clock=clock)
         self._num_ctx = num_ctx
-        self._profile = profile
-        self._server = Server(endpoint, transport, quota_codes=profile.quota_codes, clock=clock)
-
-    @property
-    def profile(self) -> WireProfile:
-        """How this server departs from the common wire."""
-        return self._profile
 
     def __repr__(self) -> str:
         return f"OllamaProvider({self._server!r}, num_ctx={self._num_ctx})"
-
-    async def aclose(self) -> None:
-        """Close the connections, unless they are another's."""
-        await self._server.aclose()
 
     async def models(self) -> tuple[Model, ...]:
         """Return what the server lists under `/api/tags`. Raises `ProviderError`."""

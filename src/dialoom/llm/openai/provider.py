@@ -6,7 +6,6 @@ from functools import partial
 
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
 from dialoom.llm.capabilities import Model
-from dialoom.llm.closing import ClosedOnExit
 from dialoom.llm.messages import Message
 from dialoom.llm.openai.advice import CHAT_ADVICE, NOT_FOUND
 from dialoom.llm.openai.decoder import ChatDecoder
@@ -17,12 +16,13 @@ from dialoom.llm.options import DEFAULT_OPTIONS, ChatOptions
 from dialoom.llm.profile import WireProfile, profile_for
 from dialoom.llm.provider import ResponseStream
 from dialoom.llm.wire.endpoint import Endpoint
-from dialoom.llm.wire.server import Question, Server
+from dialoom.llm.wire.served_provider import ServedProvider
+from dialoom.llm.wire.server import Question
 from dialoom.net.address import split_url
 from dialoom.net.transport import HttpTransport
 
 
-class OpenAIProvider(ClosedOnExit):
+class OpenAIProvider(ServedProvider):
     """Any server with `/chat/completions`: OpenAI, Ollama, LM Studio, llama.cpp, vLLM and others.
 
     Use it as an async context manager, or `aclose` it. `base_url` goes up to and includes `/v1`. A model
@@ -42,7 +42,6 @@ class OpenAIProvider(ClosedOnExit):
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         """A `transport` passed in stays the caller's to close. Raises `UsageError` on a bad URL or key."""
-        self.id = id
         endpoint = Endpoint(
             id,
             base_url,
@@ -52,20 +51,8 @@ class OpenAIProvider(ClosedOnExit):
             advice=CHAT_ADVICE,
             not_found=NOT_FOUND,
         )
-        self._profile = profile or profile_for(split_url(endpoint.base_url).hostname or "")
-        self._server = Server(endpoint, transport, quota_codes=self._profile.quota_codes, clock=clock)
-
-    @property
-    def profile(self) -> WireProfile:
-        """How this server departs from the common wire."""
-        return self._profile
-
-    def __repr__(self) -> str:
-        return f"OpenAIProvider({self._server!r})"
-
-    async def aclose(self) -> None:
-        """Close the connections, unless they are another's."""
-        await self._server.aclose()
+        known = profile or profile_for(split_url(endpoint.base_url).hostname or "")
+        super().__init__(endpoint, transport, profile=known, clock=clock)
 
     async def models(self) -> tuple[Model, ...]:
         """Return what the server lists under `/models`. Raises `ProviderError`."""
