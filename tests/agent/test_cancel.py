@@ -89,7 +89,8 @@ async def test_a_round_with_a_blocked_a_waiting_and_an_unapproved_call_is_left_a
     assert [each.id for each in result.pending] == ["c3"]
     answers = [(part.call_id, part.content) for each in result.history for part in each.tool_results]
     never = "cancelled: this call was never finished"
-    assert answers == [("c1", never), ("c2", never)]
+    assert answers == [("c1", never), ("c2", never), ("c3", never)]
+    assert valid(result)
     around.free.set()
 
     model.queue_text("It was cancelled.")

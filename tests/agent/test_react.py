@@ -68,7 +68,7 @@ async def test_no_more_rounds_are_made_than_allowed_and_the_run_then_ends_unfini
     assert result.stop_reason == "max_iterations"
     assert result.answer == ""
     assert result.error == (
-        "there is no answer after 2 rounds; raise limits.iterations and resume, or ask anew"
+        "the limit of 2 iterations is reached; raise limits.iterations and resume, or ask anew"
     )
     assert result.history[-1] == tool_result("c1", "2", name="add")
 

@@ -1,6 +1,6 @@
 """Pure views of an agent's state: the history to go on with, and what happened in the turn."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from dialoom.agent.events import (
     AgentFinished,
@@ -16,31 +16,27 @@ from dialoom.llm.messages import Message
 from dialoom.llm.pairing import paired
 
 
-def history_of(state: State, *, open_calls: Collection[str] = ()) -> tuple[Message, ...]:
+def history_of(state: State, *, waiting: bool = False) -> tuple[Message, ...]:
     """Return the messages of the thread with each call's result behind it, in call order.
 
-    A call without a result gets one that says `cancelled`, but for `open_calls`, which get none.
+    A call without a result gets one that says `cancelled`, so that every wire takes the history; when the
+    run is `waiting` for a person it gets none, for it is still to come.
     """
     turn: Sequence[Message] = state.get("turn") or ()
     said = paired(turn)
-    if not open_calls:
+    if not waiting:
         return said
-    answered = {id(part) for message in turn for part in message.tool_results}
-    return tuple(message for message in said if not _stands_in(message, open_calls, answered))
+    results = {id(part) for message in turn for part in message.tool_results}
+    return tuple(message for message in said if all(id(part) in results for part in message.tool_results))
 
 
 def steps_of(state: State, pending: Sequence[Pending] = ()) -> tuple[AgentStep, ...]:
     """Return what happened since the last words of the user, in an order that depends on nothing else."""
-    open_calls = {each.id for each in pending}
-    steps = [*_steps(_newest_turn(history_of(state, open_calls=open_calls)))]
+    steps = [*_steps(_newest_turn(history_of(state, waiting=bool(pending))))]
     steps += [ApprovalRequested(approval=each) for each in pending if isinstance(each, Approval)]
     if state.get("outcome") == "finished":
         steps.append(AgentFinished(answer=state["turn"][-1].text))
     return tuple(steps)
-
-
-def _stands_in(message: Message, open_calls: Collection[str], answered: Collection[int]) -> bool:
-    return any(part.call_id in open_calls and id(part) not in answered for part in message.tool_results)
 
 
 def _newest_turn(messages: Sequence[Message]) -> Sequence[Message]:

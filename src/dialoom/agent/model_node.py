@@ -55,7 +55,9 @@ class ModelNode:
         spec, state = self._spec.member(ctx.state["agent"]), ctx.state
         most, rounds = self._spec.settings.limits.iterations, state["rounds"]
         if rounds >= most:
-            words = f"there is no answer after {most} rounds; raise limits.iterations and resume, or ask anew"
+            words = (
+                f"the limit of {most} iterations is reached; raise limits.iterations and resume, or ask anew"
+            )
             return halt("max_iterations", words, goto=MODEL)
         try:
             refuse_beyond(self._spec, state["spent"])

@@ -53,7 +53,7 @@ class AgentResult(msgspec.Struct, frozen=True, kw_only=True):
     - `answer`: the final words; those that had come, when the answer broke off; "" when there was none.
     - `output`: the value of an agent with an `output` type or schema, None without.
     - `history`: all messages of the thread, each call followed by its result, to go on with. It is valid for
-      every wire: calls that were not finished are answered by `cancelled`, but for those in `pending`.
+      every wire: calls that were not finished are answered by `cancelled`, unless they wait for a person.
     - `events`: what happened in this turn, in a fixed order: rounds, calls, results in call order, answer.
     - `cost` is None when the price of an answer is not known.
     - `stop_reason` is `finished` for a whole answer and nothing else. `error` says why it is not.
@@ -130,12 +130,13 @@ def result_of(run: RunResult, spec: AgentSpec, *, standing: Checkpoint | None = 
     state, spent = run.state, cast("Spent", run.state.get("spent", Spent()))
     reason = _reason_of(run)
     pending = tuple(pending_of(each) for each in run.interrupts)
+    waits_for = pending if reason == "needs_approval" else ()
     return AgentResult(
         answer=_answer_of(state, reason),
         output=None if spec.output is None else spec.output.read(state.get("output", "")),
         agent=state.get("agent", ""),
-        history=history_of(state, open_calls={each.id for each in pending}),
-        events=steps_of(state, pending),
+        history=history_of(state, waiting=bool(waits_for)),
+        events=steps_of(state, waits_for),
         usage=spent.usage,
         cost=None if spent.unpriced else spent.cost,
         stop_reason=reason,
