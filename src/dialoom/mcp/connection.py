@@ -204,7 +204,7 @@ class Connection:
         except (Exception, BaseExceptionGroup) as error:  # seam: whatever the SDK and what is below it raise
             if _is_cancelled():
                 raise asyncio.CancelledError from error
-            failure = self._failure(error)
+            failure = self._failure(error, starting=live is None)
             return self._other_way(failure) if live is None else failure
         finally:
             if live is not None:
@@ -264,12 +264,12 @@ class Connection:
         self._backoff.reset()
         return result
 
-    def _failure(self, error: BaseException) -> McpError:
+    def _failure(self, error: BaseException, *, starting: bool = False) -> McpError:
         from dialoom.mcp.sdk.failures import translated
 
         redaction = self._route.redaction if self._route else Redaction()
         child = self._route.child() if self._route else NO_FACTS
-        return translated(error, server=self.name, redaction=redaction, child=child)
+        return translated(error, server=self.name, redaction=redaction, child=child, starting=starting)
 
     async def _pause(self, seconds: float | None) -> None:
         await _at_most(seconds, self._wake)

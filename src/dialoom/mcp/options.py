@@ -11,6 +11,8 @@ from dialoom.mcp.connection import ConnectionState
 from dialoom.mcp.errors import McpError
 from dialoom.mcp.expand import Variables
 from dialoom.mcp.inputs import MCPAnswers
+from dialoom.mcp.login import Visit
+from dialoom.mcp.tokens import MemoryTokenStore, TokenStore
 
 if TYPE_CHECKING:
     import httpx2
@@ -33,6 +35,10 @@ class MCPOptions(msgspec.Struct, frozen=True, kw_only=True):
     """A client to send everything through, with its own headers, proxies and limits. It is not closed."""
     auth: "httpx2.Auth | None" = None
     """A login of the program's own, instead of the one in the config."""
+    tokens: TokenStore = msgspec.field(default_factory=MemoryTokenStore)
+    """Where logins are kept."""
+    visit: Visit | None = None
+    """Opens a login page for a person; without it a server that wants one is told no."""
     on_state: OnState | None = None
     """Called on the event loop; must not block."""
     clock: Clock = SYSTEM_CLOCK

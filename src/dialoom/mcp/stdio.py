@@ -24,6 +24,7 @@ _SAFE: Final = (
 _OURS: Final = "DIALOOM_"
 _KILL_WAIT: Final = 1.0
 _HURRIED_WAIT: Final = 0.3
+_OFFSPRING_WAIT: Final = 0.3
 _LOOK_AGAIN: Final = 0.02
 
 
@@ -31,8 +32,8 @@ class StdioTransport:
     """`LineTransport` to a child process that this starts and ends.
 
     Closing closes its input, waits `grace` seconds, tells its whole process group to terminate, waits as
-    long again, and kills the group. The group is ended after a clean exit too: a wrapper's or a server's
-    own children do not outlive it. They do not outlive this process either when it ends without closing.
+    long again, and kills the group. After a clean exit what is left of the group is ended too, at once: a
+    server's own children do not outlive it, nor this process when it ends without closing.
     """
 
     def __init__(
@@ -95,7 +96,7 @@ class StdioTransport:
                 child.signal_group(signal.SIGTERM)
                 await child.wait_exit(patience)
             if child.exit_code is not None:
-                await _end_offspring(child, patience)
+                await _end_offspring(child)
         finally:
             last_resort()
             child.release()
@@ -107,10 +108,10 @@ class StdioTransport:
         return self._child
 
 
-async def _end_offspring(child: Child, seconds: float) -> None:
+async def _end_offspring(child: Child) -> None:
     """Ask what the child left behind to end, and wait for it: nothing tells us when it did."""
     loop = asyncio.get_running_loop()
-    ends_at = loop.time() + seconds
+    ends_at = loop.time() + _OFFSPRING_WAIT
     there = child.signal_group(signal.SIGTERM)
     while there and loop.time() < ends_at:
         await asyncio.sleep(_LOOK_AGAIN)

@@ -38,30 +38,37 @@ class _Read(NamedTuple):
 
 
 def translated(
-    error: BaseException, *, server: str, redaction: Redaction, child: McpFacts = NO_FACTS
+    error: BaseException,
+    *,
+    server: str,
+    redaction: Redaction,
+    child: McpFacts = NO_FACTS,
+    starting: bool = False,
 ) -> McpError:
     """Return what `error` means for whoever asked `server`; groups are opened, secrets taken out.
 
-    `child` holds what is known of the server's process, where it is one.
+    `child` holds what is known of the server's process, where it is one; `starting` says that the connection
+    was not made yet.
     """
     found = _innermost(error)
     if isinstance(found, McpError):
         return found
     read = _read(found)
+    kind = "start" if starting and read.kind == "closed" else read.kind
     facts = read.facts
     if child.exit_code is not None or child.stderr_tail:
         tail = tuple(redaction.text(line) for line in child.stderr_tail)
         facts = msgspec.structs.replace(facts, exit_code=child.exit_code, stderr_tail=tail)
     words = redaction.text(read.words, limit=LONGEST_WORDS)
-    if facts.exit_code is not None and read.kind in {"closed", "start", "timeout"}:
+    if facts.exit_code is not None and kind in {"closed", "start"}:
         words += f"; it ended with code {facts.exit_code}"
-    if facts.stderr_tail and read.kind in {"closed", "start", "timeout"}:
+    if facts.stderr_tail and kind in {"closed", "start", "timeout"}:
         words += f", saying: {one_line(facts.stderr_tail[-1])}"
-    hint = _NEXT.get(read.kind)
+    hint = _NEXT.get(kind)
     return McpError(
         f"mcp server {one_line(server, 80)!r}: {words}{f'; {hint}' if hint else ''}",
         server=server,
-        kind=read.kind,
+        kind=kind,
         facts=facts,
     )
 

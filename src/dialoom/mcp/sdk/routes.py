@@ -12,11 +12,12 @@ from mcp.client.streamable_http import streamable_http_client
 import mcp
 from dialoom.mcp.backoff import Backoff
 from dialoom.mcp.config import MCPServerConfig
-from dialoom.mcp.config_fields import BearerAuth, Transport
+from dialoom.mcp.config_fields import BearerAuth, OAuth, Transport
 from dialoom.mcp.errors import NO_FACTS, McpError, McpFacts
 from dialoom.mcp.options import MCPOptions
 from dialoom.mcp.redact import Redaction
 from dialoom.mcp.sdk.notices import NoticeStream
+from dialoom.mcp.sdk.oauth import oauth_login
 from dialoom.mcp.sdk.soft import HTTP, SoftTransport, failure_of, refusal_of
 from dialoom.mcp.sdk.streams import LineStreams, Link, Reader, SdkStreams, Writer
 from dialoom.mcp.sse import SseTransport
@@ -156,13 +157,22 @@ class HttpRoute:
         connect = self._config.timeouts.connect
         async with httpx2.AsyncClient(
             headers=_headers(self._config),
-            auth=self._options.auth,
+            auth=await self._login(),
             # how long an answer may take is for each request to say, so nothing here bounds reading
             timeout=httpx2.Timeout(None, connect=connect, pool=connect),
             limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),
             trust_env=not is_loopback(split_url(self._config.url).hostname or ""),
         ) as client:
             yield client
+
+    async def _login(self) -> httpx2.Auth | None:
+        settings = self._config.auth
+        if self._options.auth is not None or not isinstance(settings, OAuth):
+            return self._options.auth
+        options = self._options
+        return await oauth_login(
+            self._config.url, settings, store=options.tokens, visit=options.visit, clock=options.clock
+        )
 
     def _notices(self, link: Link, soft: SoftTransport, request: httpx2.Request) -> NoticeStream | None:
         """Return the stream of notices, None when the config or the server wants none."""
