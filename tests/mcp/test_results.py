@@ -50,6 +50,10 @@ def text(words: str, **more: Any) -> dict[str, Any]:
             {"content": [text("n is 1")], "structuredContent": {"n": 1}},
             ToolResult(content='n is 1\n{"n":1}', structured={"n": 1}),
         ),
+        (
+            {"content": [text("a file")], "structuredContent": {"content": "a file"}},
+            ToolResult(content="a file", structured={"content": "a file"}),
+        ),
         ({"structuredContent": [1, 2]}, ToolResult(content="[1,2]", structured=[1, 2])),
         ({"content": [text("red\x1b[31m\a")]}, ToolResult(content="red[31m")),
         ({"content": [5, None, text("kept")]}, ToolResult(content="kept")),

@@ -18,8 +18,10 @@ from dialoom.cli.flags import (
     NO_SERVICE_FLAGS,
     KnowledgeFlags,
     ModelFlags,
+    NamedPath,
     ServiceFlags,
 )
+from dialoom.cli.mcp_app import mcp_app
 
 HELP = """\
 Ask your documents and get answers with citations: offline, or with any model.
@@ -29,17 +31,20 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no model found, 4 no readable doc
 """
 
 app = App(name="dialoom", help=HELP, version=dialoom.__version__, result_action="return_value")
+app.suppress_keyboard_interrupt = False  # who was interrupted, and how to go on, is for run_command to say
 graph_app = App(name="graph", help="Look at graph definitions.")
 app.command(graph_app)
+app.command(mcp_app)
 
 
 @app.command(name="ingest")
 def ingest_command(
-    docs: Path,
+    docs: NamedPath,
     /,
     *,
-    index: Path = DEFAULT_INDEX,
+    index: NamedPath = DEFAULT_INDEX,
     rebuild: Annotated[bool, Parameter(negative="")] = False,
+    config: NamedPath | None = None,
 ) -> ExitCode:
     """Bring a folder of documents into an index; run it again after they changed.
 
@@ -51,10 +56,12 @@ def ingest_command(
         The index file; made when it is not there.
     rebuild
         Empty the index first: for one that another embedder or chunker made.
+    config
+        The settings file, dialoom.toml unless this names another.
     """
     from dialoom.cli.ingest import ingest
 
-    return _wait_for(ingest(docs, index, rebuild=rebuild))
+    return _wait_for(ingest(docs, index, rebuild=rebuild, config=config))
 
 
 @app.command(name="ask")

@@ -124,7 +124,12 @@ def _size(count: int) -> str:
 
 
 def _says(text: str, structured: object) -> bool:
-    """Whether `text` is the same value as JSON, which servers send for clients that read text only."""
+    """Whether `text` is the same value, as JSON or as the only field of an object.
+
+    Servers send it so for clients that read text only.
+    """
+    if list(object_of(structured).values()) == [text]:
+        return True
     try:
         return msgspec.json.decode(text) == structured
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):

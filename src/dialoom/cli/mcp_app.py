@@ -1,0 +1,123 @@
+"""The `dialoom mcp` commands and their options, as people see them."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from dialoom.cli.exits import ExitCode
+from dialoom.cli.flags import NO_KNOWLEDGE_FLAGS, NO_MODEL_FLAGS, KnowledgeFlags, ModelFlags
+
+_SWITCH = Parameter(negative="")
+
+mcp_app = App(name="mcp", help="Tool servers: use those of your files, or be one.")
+
+
+@mcp_app.command(name="list")
+def list_command(*, config: Path | None = None) -> ExitCode:
+    """Show the tool servers that are listed, and which may be started. Starts none.
+
+    Parameters
+    ----------
+    config
+        Look at this file alone; without it at yours, .mcp.json, .vscode/mcp.json and .cursor/mcp.json.
+    """
+    from dialoom.cli.mcp import list_servers
+
+    return list_servers(config)
+
+
+@mcp_app.command(name="trust")
+def trust_command(
+    name: str,
+    /,
+    *,
+    config: Path | None = None,
+    yes: Annotated[bool, _SWITCH] = False,
+    revoke: Annotated[bool, _SWITCH] = False,
+) -> ExitCode:
+    """Show what a server of a project would run, and let it run that from now on.
+
+    Parameters
+    ----------
+    name
+        The name of the server in its file.
+    config
+        The file that lists it.
+    yes
+        Do not ask.
+    revoke
+        Take the approval back.
+    """
+    from dialoom.cli.mcp import trust_server
+
+    return trust_server(name, config, yes=yes, revoke=revoke)
+
+
+@mcp_app.command(name="test")
+def check_command(*names: str, config: Path | None = None) -> ExitCode:
+    """Connect to tool servers and tell what they offer, or why they do not.
+
+    Parameters
+    ----------
+    names
+        Which; all that are enabled without a name.
+    config
+        The file that lists them.
+    """
+    from dialoom.cli.mcp import test_servers
+
+    return asyncio.run(test_servers(names, config))
+
+
+@mcp_app.command(name="call")
+def call_command(
+    server: str,
+    tool: str,
+    arguments: str = "{}",
+    /,
+    *,
+    config: Path | None = None,
+    json: Annotated[bool, _SWITCH] = False,
+) -> ExitCode:
+    """Call one tool of a server and print its answer.
+
+    Parameters
+    ----------
+    server
+        The name of the server in its file.
+    tool
+        The name of the tool, as the server says it.
+    arguments
+        A JSON object.
+    config
+        The file that lists the server.
+    json
+        Print the result as it came, as one JSON object.
+    """
+    from dialoom.cli.mcp import call_tool
+
+    return asyncio.run(call_tool(server, tool, arguments, config=config, as_json=json))
+
+
+@mcp_app.command(name="serve")
+def serve_command(
+    *,
+    export: Annotated[tuple[str, ...], _SWITCH] = (),
+    http: str | None = None,
+    knowledge: KnowledgeFlags = NO_KNOWLEDGE_FLAGS,
+    model: ModelFlags = NO_MODEL_FLAGS,
+) -> ExitCode:
+    """Be a tool server over standard streams: search, fetch and ask over your documents, and your own tools.
+
+    Parameters
+    ----------
+    export
+        FILE.py:NAME of a tool, graph or agent to offer too; may be given more than once. The file is run.
+    http
+        Serve http://HOST:PORT/mcp instead; beyond this machine DIALOOM_MCP_TOKEN has to be set.
+    """
+    from dialoom.cli.mcp_serve import serve
+
+    return asyncio.run(serve(export, http, knowledge=knowledge, model=model))

@@ -1,0 +1,111 @@
+"""`dialoom mcp serve`: a knowledge base, and a person's own tools, graphs and agents, for other programs."""
+
+import os
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from ipaddress import ip_address
+
+import dialoom
+from dialoom.base.errors import MissingExtraError, UsageError
+from dialoom.base.text import one_line
+from dialoom.cli.answer import FromDocuments
+from dialoom.cli.exits import ExitCode
+from dialoom.cli.flags import KnowledgeFlags, ModelFlags
+from dialoom.cli.knowledge import bring_in, check_knowledge, open_store, tell
+from dialoom.cli.mcp_export import exported_tools
+from dialoom.cli.mcp_knowledge import DocumentResources, knowledge_tools
+from dialoom.cli.model import announce, open_model
+from dialoom.cli.progress import counted, say
+from dialoom.mcp.server import HttpAccess, Resources, Served, http_endpoint, serve_stdio
+from dialoom.net.address import is_loopback
+from dialoom.rag import HashEmbedder, HybridRetriever
+from dialoom.tools import Tool, ToolRegistry
+
+PATH = "/mcp"
+_HOW = "Use search to find documents, fetch to read one, and ask for a short answer with citations."
+
+
+async def serve(
+    exports: Sequence[str], http: str | None, *, knowledge: KnowledgeFlags, model: ModelFlags
+) -> ExitCode:
+    """Serve until standard input ends, or over HTTP until stopped. People are told on stderr."""
+    own = exported_tools(exports)
+    async with _served(own, knowledge, model) as served:
+        say(f"{counted(len(served.tools.names()), 'tool')}: {', '.join(served.tools.names())}")
+        if http is None:
+            await serve_stdio(served)
+        else:
+            await _serve_http(served, http)
+    return ExitCode.OK
+
+
+@asynccontextmanager
+async def _served(own: list[Tool], knowledge: KnowledgeFlags, model: ModelFlags) -> AsyncGenerator[Served]:
+    """Offer a person's own tools, and the knowledge base where there is one."""
+    if own and knowledge.docs is None and not knowledge.index.exists():
+        yield _offer(own)
+        return
+    check_knowledge(knowledge)
+    async with AsyncExitStack() as stack:
+        opened = await stack.enter_async_context(open_model(model))
+        store = stack.enter_context(open_store(knowledge))
+        if knowledge.docs is not None:
+            tell(await bring_in(knowledge.docs, store), knowledge.docs, always=False)
+        announce(opened.choice)
+        retriever = HybridRetriever(store, HashEmbedder())
+        tools = knowledge_tools(store, retriever, FromDocuments(store, opened, knowledge))
+        yield _offer([*tools, *own], DocumentResources(store))
+
+
+def _offer(tools: list[Tool], resources: Resources | None = None) -> Served:
+    return Served(
+        tools=ToolRegistry(tools),
+        version=dialoom.__version__,
+        instructions=_HOW if resources is not None else "",
+        resources=resources,
+    )
+
+
+async def _serve_http(served: Served, address: str) -> None:
+    try:
+        import uvicorn
+        from starlette.applications import Starlette
+        from starlette.routing import Route
+    except ImportError as error:
+        raise MissingExtraError("uvicorn", "server") from error
+    host, port = host_and_port(address)
+    async with http_endpoint(served, access_for(host)) as endpoint:
+        app = Starlette(routes=[Route(PATH, endpoint)])
+        say(f"http://{address}{PATH}")
+        config = uvicorn.Config(app, host=host, port=port, log_level="warning", lifespan="off")
+        await uvicorn.Server(config).serve()
+
+
+def access_for(host: str) -> HttpAccess:
+    """Let this machine in; others need the token of DIALOOM_MCP_TOKEN, and to know the name they call."""
+    token = os.environ.get("DIALOOM_MCP_TOKEN")
+    if is_loopback(host):
+        return HttpAccess(token=token)
+    if not token:
+        raise UsageError(
+            f"{host} can be reached by others; set DIALOOM_MCP_TOKEN to what they have to send"
+        )
+    named = os.environ.get("DIALOOM_MCP_HOSTS", host).split(",")
+    hosts = tuple(form for name in named for form in (name.strip(), f"{name.strip()}:*"))
+    return HttpAccess(token=token, hosts=hosts)
+
+
+def host_and_port(address: str) -> tuple[str, int]:
+    host, _, port = address.rpartition(":")
+    host = host.strip("[]")
+    if not _is_host(host) or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise UsageError(f"{one_line(address, 80)!r} is no address of this machine; write 127.0.0.1:8710")
+    return host, int(port)
+
+
+def _is_host(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return host == "localhost"
+    return True

@@ -1,0 +1,339 @@
+"""Tool servers from the terminal: listed, approved, tested, called; and dialoom as one."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp.client.stdio import StdioServerParameters
+
+from dialoom.base.cancel import CancelScope
+from dialoom.base.errors import UsageError
+from dialoom.cli.answer import FromDocuments
+from dialoom.cli.flags import KnowledgeFlags, ModelFlags
+from dialoom.cli.knowledge import bring_in, open_store
+from dialoom.cli.mcp_export import exported_tools
+from dialoom.cli.mcp_knowledge import DocumentResources, document_text, document_uri, knowledge_tools
+from dialoom.cli.mcp_serve import access_for, host_and_port
+from dialoom.cli.model import open_model
+from dialoom.llm.messages import ToolCall
+from dialoom.rag import Chunk, HashEmbedder, HybridRetriever
+from dialoom.tools import ToolRegistry, ToolRun
+from mcp import Client
+from tests.cli.terminal import Terminal
+
+TOOLS = '''
+from dialoom.agent import ReActAgent
+from dialoom.graph import END, START, GraphBuilder
+from dialoom.llm import MockProvider
+from dialoom.tools import ToolRegistry, tool
+
+@tool
+def shout(words: str) -> str:
+    """Say it loud."""
+    print("not for the protocol")
+    return words.upper() + "!"
+
+@tool
+def fail() -> str:
+    """Fail."""
+    raise ValueError("it broke")
+
+both = ToolRegistry([shout, fail])
+builder = GraphBuilder("double")
+builder.add_channel("n", type=int, default=0)
+builder.add_node("double", lambda ctx: {"n": 2 * ctx.state["n"]})
+builder.add_edge(START, "double")
+builder.add_edge("double", END)
+graph = builder.build()
+agent = ReActAgent(MockProvider().queue_text("hello"), name="greeter")
+everything = [both, (graph, agent)]
+number = 7
+'''
+
+
+@pytest.fixture(autouse=True)
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the settings of the person at the terminal are."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))
+    monkeypatch.delenv("DIALOOM_MCP_TOKEN", raising=False)
+    return tmp_path / "settings" / "dialoom"
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> Path:
+    path = tmp_path / "own_tools.py"
+    path.write_text(TOOLS, encoding="utf-8")
+    return path
+
+
+def list_in(path: Path, **servers: dict[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
+
+
+def ours(*more: str) -> dict[str, Any]:
+    return {"command": sys.executable, "args": ["-m", "dialoom", "mcp", "serve", *more]}
+
+
+def test_servers_are_listed_with_their_state_and_nothing_is_started(
+    terminal: Terminal, settings: Path
+) -> None:
+    list_in(settings / "mcp.json", mine={"command": "npx"})
+    list_in(
+        Path(".mcp.json"),
+        theirs={"command": "rm"},
+        web={"url": "https://u:p@a.example/mcp?key=s3cret"},
+        off={"command": "npx", "disabled": True},
+        half={"type": "sse"},
+        mine={"command": "rm"},
+        far={"command": "npx", "envFile": ".env"},
+    )
+    shown = terminal.run("mcp", "list")
+    own = str(settings / "mcp.json")
+    assert [line.split() for line in shown.out.splitlines()] == [
+        ["mine", "ready", "npx", own],
+        ["theirs", "not", "approved", "rm", ".mcp.json"],
+        ["web", "not", "approved", "https://a.example/mcp", ".mcp.json"],
+        ["off", "disabled", "npx", ".mcp.json"],
+        ["half", "invalid:", "url:", "is", "no", "absolute", "http", "or", "https", "address", ".mcp.json"],
+        ["far", "not", "approved", "npx", ".mcp.json"],
+    ]
+    assert shown.err == (
+        "dialoom: .mcp.json: mcp server 'far': envFile is not followed; put its variables into env\n"
+    )
+
+
+def test_without_any_server_it_is_told_where_to_put_one(terminal: Terminal, settings: Path) -> None:
+    shown = terminal.run("mcp", "list")
+    assert (shown.code, shown.out) == (0, "")
+    assert shown.err == (
+        f"dialoom: no mcp server is listed; put a file .mcp.json here, or {settings / 'mcp.json'}\n"
+    )
+    assert (
+        terminal.run("mcp", "test").err == "dialoom: there is no mcp server to test; see dialoom mcp list\n"
+    )
+
+
+def test_a_server_of_a_project_is_approved_once_it_was_seen(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    list_in(Path(".mcp.json"), theirs={"command": "rm", "args": ["-rf", "my files"]})
+    told = "theirs of .mcp.json would run rm -rf 'my files'\n"
+    refused = terminal.run("mcp", "trust", "theirs")
+    assert (refused.code, refused.out) == (2, told)
+    assert "nobody can be asked here; add --yes once you have read what it would run" in refused.err
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("builtins.input", lambda _: "n")
+    assert terminal.run("mcp", "trust", "theirs") == (1, told, "dialoom: not approved\n")
+    monkeypatch.setattr("builtins.input", lambda _: "y")
+    assert terminal.run("mcp", "trust", "theirs").out == told + "theirs is approved as it is now\n"
+    assert "ready" in terminal.run("mcp", "list").out
+    assert terminal.run("mcp", "trust", "theirs", "--revoke").out == "theirs is no longer approved\n"
+    assert terminal.run("mcp", "trust", "theirs", "--revoke").out == "theirs is not approved\n"
+    assert terminal.run("mcp", "trust", "gone").err == (
+        "dialoom: there is no mcp server 'gone'; listed are: theirs\n"
+    )
+
+
+def test_ones_own_servers_need_no_approval(terminal: Terminal, settings: Path) -> None:
+    list_in(settings / "mcp.json", mine={"command": "npx"})
+    for words in (("mcp", "trust", "mine"), ("mcp", "trust", "mine", "--config", str(settings / "mcp.json"))):
+        assert terminal.run(*words).out == "mine is one of your own servers and needs no approval\n"
+
+
+def test_servers_are_tested_all_at_once_and_each_says_what_it_lacks(
+    terminal: Terminal, settings: Path, tools: Path
+) -> None:
+    list_in(
+        settings / "mcp.json",
+        good=ours("--export", f"{tools}:both"),
+        dying={"command": sys.executable, "args": ["-c", "import sys; sys.exit('no key')"]},
+        unset={"command": "${NOT_SET_ANYWHERE}"},
+        off={"command": "npx", "disabled": True},
+    )
+    list_in(Path(".mcp.json"), theirs={"command": "rm"})
+    shown = terminal.run("mcp", "test")
+    lines = {line.partition(":")[0]: line.partition(": ")[2] for line in shown.out.splitlines()}
+    assert shown.code == 1
+    assert lines["good"].startswith("ok, dialoom ")
+    assert "protocol 2026-07-28, 2 tools, 0 resources, 0 prompts" in lines["good"]
+    assert "    no key" in shown.out.splitlines()
+    assert "NOT_SET_ANYWHERE, which is not set" in lines["unset"]
+    assert "was not approved" in lines["theirs"]
+    assert "off" not in lines
+
+
+def test_a_tool_is_called_and_its_answer_printed(terminal: Terminal, settings: Path, tools: Path) -> None:
+    list_in(settings / "mcp.json", good=ours("--export", f"{tools}:both"))
+    shown = terminal.run("mcp", "call", "good", "shout", '{"words": "hi"}')
+    assert (shown.code, shown.out) == (0, "HI!\n")
+    whole = terminal.run("mcp", "call", "good", "fail", "--json")
+    assert (whole.code, json.loads(whole.out)["isError"]) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ("[]", "the arguments are no JSON object: Expected `object`, got `array`; write them like"),
+        ("{", "the arguments are no JSON object: Input data was truncated"),
+        (" " * 1_048_577, "the arguments are longer than 1048576 characters; shorten them"),
+    ],
+)
+def test_arguments_that_are_none_are_refused_before_anything_starts(
+    terminal: Terminal, arguments: str, told: str
+) -> None:
+    shown = terminal.run("mcp", "call", "any", "tool", arguments)
+    assert (shown.code, told in shown.err) == (2, True)
+
+
+def test_a_server_that_cannot_be_used_is_not_started(terminal: Terminal, settings: Path) -> None:
+    list_in(settings / "mcp.json", half={"type": "sse"})
+    assert terminal.run("mcp", "call", "half", "x").err == (
+        "dialoom: mcp server 'half' cannot be used: url: is no absolute http or https address\n"
+    )
+
+
+async def test_the_official_client_uses_dialoom_as_a_server(docs: Path, tmp_path: Path, tools: Path) -> None:
+    arguments = ["-m", "dialoom", "mcp", "serve", "--docs", "docs", "--offline", "--export", f"{tools}:shout"]
+    server = StdioServerParameters(command=sys.executable, args=arguments, cwd=tmp_path)
+    async with asyncio.timeout(60), Client(server) as client:
+        assert [each.name for each in (await client.list_tools()).tools] == [
+            "search",
+            "fetch",
+            "ask",
+            "shout",
+        ]
+        answer = await client.call_tool("ask", {"question": "How long do refunds take?"})
+        assert answer.structured_content is not None
+        assert "three working days. [1]" in answer.structured_content["answer"]
+        assert [each.type for each in answer.content] == ["text", "resource_link"]
+        shouted = await client.call_tool("shout", {"words": "hi"})
+        assert shouted.structured_content is None
+        assert shouted.content[0].text == "HI!"  # pyright: ignore[reportAttributeAccessIssue] - a text block
+
+
+async def test_documents_are_found_read_and_quoted(docs: Path, terminal: Terminal) -> None:
+    (docs / "long.txt").write_text("Trailers have two wheels.\n" * 8000, encoding="utf-8")
+    knowledge = KnowledgeFlags(docs=docs)
+    async with open_model(ModelFlags(offline=True)) as opened:
+        with open_store(knowledge) as store:
+            await bring_in(docs, store)
+            retriever = HybridRetriever(store, HashEmbedder())
+            registry = ToolRegistry(
+                knowledge_tools(store, retriever, FromDocuments(store, opened, knowledge))
+            )
+
+            async def call(name: str, **arguments: object) -> Any:
+                result = await registry.execute(ToolCall(id="1", name=name, arguments=arguments))
+                return result.structured
+
+            found = await call("search", query="refunds", limit=1)
+            refunds = str(docs.resolve() / "refunds.md")
+            assert [each["id"] for each in found["results"]] == [refunds]
+            assert found["results"][0]["title"] == "refunds.md, Refunds"
+            whole = await call("fetch", id=refunds)
+            assert whole == {
+                "id": refunds,
+                "title": "refunds.md",
+                "url": document_uri(refunds),
+                "text": (docs / "refunds.md").read_text(encoding="utf-8").strip(),
+                "metadata": whole["metadata"],
+            }
+            long = str(docs.resolve() / "long.txt")
+            first = await call("fetch", id=long)
+            last = await call("fetch", id=long, offset=2 * first["next_offset"])
+            rest = await call("fetch", id=long, offset=first["next_offset"])
+            text = (docs / "long.txt").read_text(encoding="utf-8").strip()
+            assert first["text"] + rest["text"] + last["text"] == text
+            assert "next_offset" not in last
+            gone = await call("fetch", id="gone")
+            assert "there is no document 'gone'" in gone["error"]
+            resources = DocumentResources(store)
+            assert [each.name for each in await resources.listed(0, 10)] == ["long.txt", "refunds.md"]
+            read = await resources.read(document_uri(refunds))
+            assert read is not None
+            assert read.text == whole["text"]
+            assert await resources.read("rag://document/gone") is None
+            assert await resources.read("file:///etc/passwd") is None
+            stopped = CancelScope()
+            stopped.cancel()
+            call_ask = ToolCall(id="1", name="ask", arguments={"question": "how long?"})
+            assert (await registry.execute(call_ask, ToolRun(cancel=stopped))).cancelled
+            empty = await registry.execute(ToolCall(id="1", name="ask", arguments={"question": " "}))
+            assert (empty.is_error, empty.content) == (True, "the question is empty; ask something")
+
+
+def test_a_text_is_put_together_from_overlapping_chunks() -> None:
+    def chunk(start: int, text: str) -> Chunk:
+        return Chunk(id=str(start), doc_id="d", text=text, start=start, end=start + len(text))
+
+    assert (
+        document_text([chunk(0, "one two"), chunk(4, "two three"), chunk(20, "end")]) == "one two three\nend"
+    )
+
+
+def test_tools_registries_graphs_agents_and_lists_of_them_are_exported(tools: Path) -> None:
+    exported = exported_tools([f"{tools}:everything"])
+    assert [each.name for each in exported] == ["shout", "fail", "double", "greeter"]
+    assert [each.name for each in exported_tools([f"{tools}:shout", f"{tools}:graph"])] == ["shout", "double"]
+
+
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        ("tools", "'tools' exports nothing; write FILE.py:NAME"),
+        ("own_tools.py:", "'own_tools.py:' exports nothing; write FILE.py:NAME"),
+        ("own_tools.py:gone", "own_tools.py has no 'gone'; export a name that it defines"),
+        (
+            "own_tools.py:number",
+            "own_tools.py:number is a int; export a tool, a registry, a graph or an agent",
+        ),
+        ("notes.txt:x", "notes.txt is no Python file; export from one that ends in .py"),
+        ("gone.py:x", "gone.py cannot be run: FileNotFoundError"),
+        ("broken.py:x", "broken.py cannot be run: ZeroDivisionError: division by zero"),
+    ],
+)
+def test_what_exports_nothing_is_named(
+    place: str, told: str, tools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("broken.py").write_text("1 / 0", encoding="utf-8")
+    with pytest.raises(UsageError) as refused:
+        exported_tools([place])
+    assert str(refused.value).startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("address", "parts"),
+    [
+        ("127.0.0.1:80", ("127.0.0.1", 80)),
+        ("localhost:8710", ("localhost", 8710)),
+        ("[::1]:9", ("::1", 9)),
+        ("example.com:80", None),
+        ("127.0.0.1", None),
+        ("127.0.0.1:0", None),
+        (":80", None),
+    ],
+)
+def test_an_address_to_serve_at(address: str, parts: tuple[str, int] | None) -> None:
+    if parts is not None:
+        assert host_and_port(address) == parts
+        return
+    with pytest.raises(UsageError, match="is no address of this machine; write"):
+        host_and_port(address)
+
+
+def test_beyond_this_machine_a_token_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert access_for("127.0.0.1").token is None
+    with pytest.raises(UsageError, match="can be reached by others; set DIALOOM_MCP_TOKEN"):
+        access_for("0.0.0.0")
+    monkeypatch.setenv("DIALOOM_MCP_TOKEN", "secret")
+    monkeypatch.setenv("DIALOOM_MCP_HOSTS", "tools.example, 10.0.0.5")
+    access = access_for("0.0.0.0")
+    assert (access.token, access.hosts) == (
+        "secret",
+        ("tools.example", "tools.example:*", "10.0.0.5", "10.0.0.5:*"),
+    )
