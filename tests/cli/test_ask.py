@@ -1,13 +1,16 @@
 """One question: the answer on stdout, the rest on stderr, as it comes."""
 
+import io
 import json
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from dialoom.cli.waiting import waiting_for
 from dialoom.stores import SqliteVectorStore
-from dialoom.testing.wire import WireReply, WireRequest, WireServer
+from dialoom.testing.clock import ManualClock, settle
+from dialoom.testing.wire import Hold, WireReply, WireRequest, WireServer
 from tests.cli.terminal import Terminal
 
 
@@ -169,3 +172,65 @@ def test_an_index_without_a_passage_is_said_to_be_empty(terminal: Terminal) -> N
     shown = terminal.run("ask", "Anything?", "--index", "empty.sqlite", "--offline")
     assert (shown.code, shown.out) == (2, "")
     assert "the index empty.sqlite is empty; run dialoom ingest FOLDER first" in shown.err
+
+
+async def test_a_server_that_says_nothing_is_given_up_in_time(terminal: Terminal, docs: Path) -> None:
+    silence = WireReply(headers={"content-type": "text/event-stream"}, body=(Hold(),))
+    async with WireServer([silence] * 9) as server:
+        words = (
+            "ask",
+            "How long?",
+            "--docs",
+            str(docs),
+            "--base-url",
+            f"{server.url}/v1",
+            "--model",
+            "openai:m",
+        )
+        shown = await terminal.run_beside(*words, "--timeout", "0.2")
+    assert (shown.code, shown.out) == (6, "")
+    assert "did not finish within 0." in shown.err.splitlines()[-1]
+
+
+async def test_sources_are_listed_by_their_numbers(terminal: Terminal, docs: Path) -> None:
+    (docs / "shipping.md").write_text("# Shipping\n\nRefunds of shipping take longer.", encoding="utf-8")
+    async with WireServer([said("Longer [2], three days [1].")]) as server:
+        words = ("--docs", str(docs), "--base-url", f"{server.url}/v1", "--model", "openai:m")
+        shown = await terminal.run_beside("ask", "How long do refunds take?", *words)
+    assert [line[:3] for line in shown.out.splitlines()[2:]] == ["[1]", "[2]"]
+
+
+class Screen(io.StringIO):
+    """A terminal, as far as a stream can tell."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+async def test_who_is_waited_for_is_shown_after_two_seconds_and_gone_with_the_first_word() -> None:
+    clock, screen = ManualClock(), Screen()
+    async with waiting_for("openai:m", screen, clock=clock) as stop:
+        await settle()
+        await clock.advance(1.9)
+        assert screen.getvalue() == ""
+        await clock.advance(0.2)
+        assert screen.getvalue() == "waiting for openai:m ..."
+        stop()
+    assert screen.getvalue() == "waiting for openai:m ...\r\x1b[K"
+
+
+async def test_an_answer_that_comes_at_once_is_not_waited_for() -> None:
+    clock, screen = ManualClock(), Screen()
+    async with waiting_for("openai:m", screen, clock=clock) as stop:
+        await settle()
+        stop()
+        await clock.advance(9)
+    assert screen.getvalue() == ""
+
+
+async def test_nobody_is_told_who_is_waited_for_where_there_is_no_terminal() -> None:
+    clock, log = ManualClock(), io.StringIO()
+    async with waiting_for("openai:m", log, clock=clock) as stop:
+        await clock.advance(9)
+        stop()
+    assert log.getvalue() == ""

@@ -1,5 +1,6 @@
 """Whatever is wrong, a person gets one line, a script its exit code, and the index stays as it is."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,18 @@ CASES = {
     ),
     "no readable file": (["ingest", "broken"], 4, "no readable document in broken: "),
     "only unknown kinds": (["ingest", "strange"], 4, "its 2 entries are empty or of kinds that are not read"),
-    "index is a folder": (["ask", "q", "--docs", "docs", "--index", "docs", "--offline"], 5, "docs"),
+    "index is a folder": (
+        ["ask", "q", "--docs", "docs", "--index", "docs", "--offline"],
+        5,
+        "docs is a folder; name a file in it, like docs/knowledge.sqlite",
+    ),
+    "docs is empty": (["ask", "q", "--docs", ""], 2, "--docs is empty; name a file or folder"),
+    "docs is empty, ingest": (["ingest", ""], 2, "the path is empty; name a file or folder"),
+    "docs is a pipe": (["ingest", "pipe"], 2, "pipe is a pipe; name a folder or a file"),
+    "docs is a device": (["ask", "q", "--docs", "/dev/null"], 2, "/dev/null is a device; name a folder"),
+    "docs is an address": (["ingest", "https://example.org/a"], 2, "is an address; save the page"),
+    "no such settings": (["ask", "q", "--docs", "docs", "--config", "x.toml"], 2, "no settings file x.toml"),
+    "no time": (["ask", "q", "--docs", "docs", "--timeout", "0"], 2, "Must be > 0"),
     "index below a file": (["ingest", "docs", "--index", "docs/refunds.md/x"], 5, "cannot be used"),
     "index is something else": (["ask", "q", "--offline", "--index", "docs/refunds.md"], 5, "is not"),
     "no index": (
@@ -62,6 +74,7 @@ CASES = {
 def test_each_mistake_gets_its_line_and_its_code(
     terminal: Terminal, indexed: bytes, words: list[str], code: int, told: str
 ) -> None:
+    os.mkfifo("pipe")
     Path("empty").mkdir()
     Path("broken").mkdir()
     Path("broken/report.pdf").write_text("not a pdf", encoding="utf-8")

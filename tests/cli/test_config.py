@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dialoom.base.errors import UsageError
-from dialoom.cli.config import MAX_CONFIG_BYTES, Config, ModelTable, load_config
+from dialoom.cli.config import MAX_CONFIG_BYTES, Config, EmbeddingTable, ModelTable, load_config
 from dialoom.llm import ModelSettings
 
 
@@ -16,8 +16,11 @@ def written(tmp_path: Path, text: str | bytes) -> Path:
 
 
 @pytest.mark.promise("docs-009")
-def test_no_file_says_nothing(tmp_path: Path) -> None:
-    assert load_config(tmp_path / "dialoom.toml") == Config()
+def test_no_file_says_nothing_unless_it_was_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert load_config() == Config()
+    with pytest.raises(UsageError, match=r"there is no settings file other\.toml; check --config"):
+        load_config(Path("other.toml"))
     assert Config().model_settings({}) == ModelSettings()
 
 
@@ -33,8 +36,17 @@ def test_a_file_names_a_model_a_server_and_where_its_key_is(tmp_path: Path) -> N
 
 def test_a_key_that_is_not_set_is_said_by_name(tmp_path: Path) -> None:
     config = load_config(written(tmp_path, '[model]\napi_key_env = "MY_KEY"\n'))
-    with pytest.raises(UsageError, match=r"takes the key from MY_KEY, which is not set"):
+    with pytest.raises(UsageError, match=r"take a key from MY_KEY, which is not set"):
         config.model_settings({})
+
+
+def test_a_file_may_name_the_server_that_makes_vectors(tmp_path: Path) -> None:
+    text = '[embedding]\nmodel = "e5"\nbase_url = "http://h/v1"\napi_key_env = "K"\n'
+    table = load_config(written(tmp_path, text)).embedding
+    assert table == EmbeddingTable("e5", "http://h/v1", "K")
+    assert (table.key({"K": "secret"}), EmbeddingTable("e5", "http://h/v1").key({})) == ("secret", None)
+    with pytest.raises(UsageError, match="which is not set"):
+        table.key({})
 
 
 @pytest.mark.promise("docs-008")

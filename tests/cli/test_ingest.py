@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import msgspec
 from rich.console import Console
 
 from dialoom.cli.progress import IngestBar, report_lines
@@ -16,6 +17,7 @@ from dialoom.rag import (
     SyncReport,
 )
 from dialoom.stores import SqliteVectorStore
+from dialoom.testing.wire import WireReply, WireRequest, WireServer
 from tests.cli.terminal import Terminal
 
 
@@ -117,3 +119,50 @@ def test_a_hidden_folder_that_was_brought_in_by_name_stays(terminal: Terminal) -
     terminal.run("ingest", "kb/.drafts")
     assert "removed" not in terminal.run("ingest", "kb").err
     assert "900" in terminal.run("ask", "How much does the walrus weigh?", "--offline").out
+
+
+def test_an_index_among_its_documents_is_not_one_of_them(terminal: Terminal, docs: Path) -> None:
+    for name in ("kb.txt", "kb.md"):
+        for _ in range(2):
+            shown = terminal.run("ingest", str(docs), "--index", str(docs / name))
+            assert (shown.code, "not read" in shown.err) == (0, False), shown.err
+        (docs / name).unlink()
+
+
+async def test_the_settings_name_who_makes_the_vectors(terminal: Terminal, docs: Path) -> None:
+    def vectors(request: WireRequest) -> WireReply:
+        texts = request.json()["input"]
+        assert isinstance(texts, list)
+        rows = [{"index": at, "embedding": [1.0, float(len(text))]} for at, text in enumerate(texts)]
+        return WireReply(body=(msgspec.json.encode({"data": rows}),))
+
+    async with WireServer(vectors) as server:
+        Path("dialoom.toml").write_text(f'[embedding]\nmodel = "e5"\nbase_url = "{server.url}/v1"\n')
+        brought = await terminal.run_beside("ingest", str(docs))
+        asked = await terminal.run_beside("ask", "How long do refunds take?", "--offline")
+    assert (brought.code, asked.code) == (0, 0), brought.err + asked.err
+    assert "three working days" in asked.out
+    with SqliteVectorStore(".dialoom/knowledge.sqlite", read_only=True) as store:
+        assert store.manifest is not None
+        assert (store.manifest.embedder, store.manifest.model, store.manifest.dim) == ("openai", "e5", 2)
+    Path("dialoom.toml").unlink()
+    refused = await terminal.run_beside("ask", "How long do refunds take?", "--offline")
+    assert refused.code == 5
+    assert "was built with embedder 'openai', not 'hash'" in refused.err
+
+
+async def test_a_refused_key_ends_an_ingest_in_one_line(terminal: Terminal, docs: Path) -> None:
+    def answer(request: WireRequest) -> WireReply:
+        if request.json()["input"] == ["a"]:
+            return WireReply(body=(b'{"data": [{"index": 0, "embedding": [1.0, 2.0]}]}',))
+        return WireReply(status=401, body=(b'{"error": {"message": "wrong key"}}',))
+
+    for number in range(5):
+        (docs / f"{number}.txt").write_text(f"text {number}", encoding="utf-8")
+    async with WireServer(answer) as server:
+        Path("other.toml").write_text(f'[embedding]\nmodel = "e5"\nbase_url = "{server.url}/v1"\n')
+        shown = await terminal.run_beside("ingest", str(docs), "--config", "other.toml")
+        assert len(server.requests) == 2
+    assert (shown.code, shown.out) == (6, "")
+    assert [line for line in shown.err.splitlines() if line.startswith("dialoom: ")] == [shown.err.strip()]
+    assert "key" in shown.err

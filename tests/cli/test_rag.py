@@ -1,14 +1,19 @@
 """Knowledge as a process: lines of JSON in and out, over real pipes."""
 
+import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from dialoom.cli.flags import ServiceFlags
+from dialoom.stores import SqliteVectorStore
+from dialoom.testing.wire import WireReply, WireServer
 from tests.cli.terminal import Terminal
 
 SOON = 60
@@ -82,6 +87,69 @@ def test_a_service_that_cannot_start_says_why(
     shown = terminal.run("rag", "--offline", *words)
     assert (shown.code, shown.out) == (code, "")
     assert told in shown.err
+
+
+CHAT = (
+    b'data: {"choices": [{"index": 0, "delta": {"content": "Three days [1]."}}]}\n\n'
+    b'data: {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
+)
+MESSAGES = (
+    b'event: message_start\ndata: {"type": "message_start", "message": {"id": "m", "usage": {}}}\n\n'
+    b'event: content_block_start\ndata: {"type": "content_block_start", "index": 0, '
+    b'"content_block": {"type": "text", "text": ""}}\n\n'
+    b'event: content_block_delta\ndata: {"type": "content_block_delta", "index": 0, '
+    b'"delta": {"type": "text_delta", "text": "Three days [1]."}}\n\n'
+    b'event: content_block_stop\ndata: {"type": "content_block_stop", "index": 0}\n\n'
+    b'event: message_delta\ndata: {"type": "message_delta", "usage": {}, '
+    b'"delta": {"stop_reason": "end_turn"}}\n\n'
+    b'event: message_stop\ndata: {"type": "message_stop"}\n\n'
+)
+
+
+@pytest.mark.promise("service-004", "service-005")
+@pytest.mark.parametrize(
+    ("model", "path", "stream"),
+    [
+        ("openai:m", "/v1/chat/completions", CHAT),
+        ("anthropic:m", "/v1/messages", MESSAGES),
+    ],
+)
+async def test_the_settings_choose_who_answers_and_vectors_are_offline_unless_they_name_a_server(
+    terminal: Terminal, docs: Path, model: str, path: str, stream: bytes
+) -> None:
+    reply = WireReply(headers={"content-type": "text/event-stream"}, body=(stream,))
+    async with WireServer([reply]) as server:
+        Path("other.toml").write_text(
+            f'[model]\nname = "{model}"\nbase_url = "{server.url}/v1"\napi_key_env = "MY_KEY"\n'
+        )
+        asked: list[dict[str, object]] = [{"id": 1, "op": "query", "query": "How long do refunds take?"}]
+        words = ("--docs", str(docs), "--config", "other.toml")
+        done = await asyncio.to_thread(partial(piped, *words, lines=asked, MY_KEY="k"))
+        assert [request.path for request in server.requests] == [path]
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [answer["event"] for answer in answers] == ["delta"] * (len(answers) - 1) + ["final"]
+    assert (answers[-1]["answer"], answers[-1]["cited_indexes"]) == ("Three days [1].", [1])
+    assert "vectors: HashEmbedder, offline; name a server under [embedding]" in done.stderr
+    assert "HashEmbedder" not in done.stdout
+
+
+def test_ctrl_c_ends_the_service_in_one_line(terminal: Terminal, docs: Path) -> None:
+    command = [sys.executable, "-m", "dialoom", "rag", "--docs", str(docs), "--offline"]
+    child = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with child:
+        assert child.stderr is not None
+        while "requests are read" not in child.stderr.readline():
+            pass
+        child.send_signal(signal.SIGINT)
+        rest = child.communicate(timeout=SOON)[1]
+    assert (child.returncode, rest) == (130, "dialoom: interrupted; what was finished before is kept\n")
+
+
+def test_a_copy_of_the_index_is_written_on_request(terminal: Terminal, docs: Path) -> None:
+    done = piped("--docs", str(docs), "--offline", lines=[{"id": 1, "op": "snapshot", "path": "copy.sqlite"}])
+    assert json.loads(done.stdout) == {"id": 1, "ok": True, "path": "copy.sqlite"}
+    with SqliteVectorStore("copy.sqlite", read_only=True) as copy:
+        assert len(copy) == 1
 
 
 def test_how_good_answers_are_is_measured_on_questions_of_ones_own(terminal: Terminal, docs: Path) -> None:

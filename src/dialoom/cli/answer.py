@@ -21,7 +21,15 @@ from dialoom.llm import (
     assistant,
     user,
 )
-from dialoom.rag import AnswerCut, AnswerDelta, ContextSource, HashEmbedder, RagConfig, build_rag_query_graph
+from dialoom.rag import (
+    AnswerCut,
+    AnswerDelta,
+    ContextSource,
+    Embedder,
+    HashEmbedder,
+    RagConfig,
+    build_rag_query_graph,
+)
 from dialoom.stores import SqliteVectorStore
 
 MAX_HISTORY = 40
@@ -59,14 +67,21 @@ class Answerer(Protocol):
 class FromDocuments:
     """Answers from an index, with citations."""
 
-    def __init__(self, store: SqliteVectorStore, opened: OpenModel, flags: KnowledgeFlags) -> None:
+    def __init__(
+        self,
+        store: SqliteVectorStore,
+        opened: OpenModel,
+        flags: KnowledgeFlags,
+        embedder: Embedder | None = None,
+    ) -> None:
         config = RagConfig(
             chat=opened.options,
             k=flags.top_k,
             max_history=MAX_HISTORY,
             where=only_below(flags.docs, store),
         )
-        self._graph: Graph = build_rag_query_graph(store, HashEmbedder(), opened.provider, config).build()
+        embedder = embedder or HashEmbedder()
+        self._graph: Graph = build_rag_query_graph(store, embedder, opened.provider, config).build()
 
     async def answer(
         self, question: str, history: Sequence[Message], *, control: RunControl, show: Show

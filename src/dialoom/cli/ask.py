@@ -1,17 +1,20 @@
 """`dialoom ask`: one question, one answer, then the sources it cites."""
 
 import sys
+from collections.abc import Callable
 
 import msgspec
 
 from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line, printable
 from dialoom.cli.answer import Answer, Answerer, FromDocuments, Show
+from dialoom.cli.embedder import open_embedder
 from dialoom.cli.exits import ExitCode, complain
 from dialoom.cli.flags import KnowledgeFlags, ModelFlags
 from dialoom.cli.interrupt import stop_on_interrupt
 from dialoom.cli.knowledge import bring_in, check_knowledge, open_store, tell
 from dialoom.cli.model import OpenModel, announce, open_model
+from dialoom.cli.waiting import waiting_for
 from dialoom.graph import RunControl
 from dialoom.rag import ContextSource
 
@@ -21,22 +24,23 @@ async def ask(question: str, knowledge: KnowledgeFlags, model: ModelFlags, *, as
     if not question.strip():
         raise UsageError("the question is empty; ask something")
     check_knowledge(knowledge)
-    async with open_model(model) as opened:
+    async with open_model(model) as opened, open_embedder(model.config) as embedder:
         with open_store(knowledge) as store:
             if knowledge.docs is not None:
-                report = await bring_in(knowledge.docs, store)
+                report = await bring_in(knowledge.docs, store, embedder)
                 tell(report, knowledge.docs, always=False)
                 if report.cancelled:
+                    complain("stopped; run the same command to go on where it stood")
                     return ExitCode.INTERRUPTED
             if not len(store):
                 raise UsageError(f"the index {knowledge.index} is empty; run dialoom ingest FOLDER first")
-            answerer = FromDocuments(store, opened, knowledge)
+            answerer = FromDocuments(store, opened, knowledge, embedder)
             announce(opened.choice)
+            async with waiting_for(opened.choice.label) as stop_waiting:
+                answer = await _answer(answerer, question, _after(stop_waiting, _hide if as_json else show))
             if as_json:
-                answer = await _answer(answerer, question, _hide)
                 _print_json(json_answer(answer, opened))
             else:
-                answer = await _answer(answerer, question, show)
                 for line in source_lines(answer):
                     print(line, flush=True)
     if answer.error:
@@ -92,6 +96,14 @@ async def _answer(answerer: Answerer, question: str, show: Show) -> Answer:
     control = RunControl()
     with stop_on_interrupt(control):
         return await answerer.answer(question, (), control=control, show=show)
+
+
+def _after(first: Callable[[], None], show: Show) -> Show:
+    def both(piece: str) -> None:
+        first()
+        show(piece)
+
+    return both
 
 
 def _print_json(fields: dict[str, object]) -> None:

@@ -23,10 +23,23 @@ class ModelTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     profile: Path | None = None
 
 
+class EmbeddingTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[embedding]`: the model that makes vectors, at a server with `/embeddings`, and where its key is."""
+
+    model: str
+    base_url: str
+    api_key_env: str | None = None
+
+    def key(self, env: Mapping[str, str]) -> str | None:
+        """Return the key from `env`. Raises `UsageError` when the variable is not set."""
+        return _key(self.api_key_env, env)
+
+
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The whole file. Unknown tables and keys are refused: a typing error must not go unnoticed."""
 
     model: ModelTable = ModelTable()
+    embedding: EmbeddingTable | None = None
 
     def model_settings(self, env: Mapping[str, str]) -> ModelSettings:
         """Return what the file says of the model, with the key looked up in `env`.
@@ -34,11 +47,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Raises `UsageError` when the file names a variable that is not set.
         """
         table = self.model
-        key = env.get(table.api_key_env) if table.api_key_env else None
-        if table.api_key_env and not key:
-            raise UsageError(
-                f"{CONFIG_FILE} takes the key from {table.api_key_env}, which is not set; set it"
-            )
+        key = _key(table.api_key_env, env)
         return ModelSettings(model=table.name, base_url=table.base_url, api_key=key)
 
     def wire_profile(self) -> WireProfile | None:
@@ -58,15 +67,21 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             ) from error
 
 
-def load_config(path: Path = CONFIG_FILE) -> Config:
-    """Read `path`; a file that is not there says nothing. Raises `UsageError` naming what is wrong in it."""
+def load_config(named: Path | None = None) -> Config:
+    """Read the settings of the file `named`, or else of `dialoom.toml`, where none at all says nothing.
+
+    Raises `UsageError` naming what is wrong in it.
+    """
+    path = named or CONFIG_FILE
     if path.exists() and not path.is_file():
         raise UsageError(f"{path} is no file; put the settings into a file, or remove it")
     try:
         with path.open("rb") as file:
             text = file.read(MAX_CONFIG_BYTES + 1)
-    except FileNotFoundError:
-        return Config()
+    except FileNotFoundError as error:
+        if named is None:
+            return Config()
+        raise UsageError(f"there is no settings file {named}; check --config") from error
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror or error}; check the file") from error
     if len(text) > MAX_CONFIG_BYTES:
@@ -77,6 +92,13 @@ def load_config(path: Path = CONFIG_FILE) -> Config:
         raise UsageError(
             f"{path} is not a valid config: {one_line(str(error))}; mend or remove it"
         ) from error
+
+
+def _key(name: str | None, env: Mapping[str, str]) -> str | None:
+    key = env.get(name) if name else None
+    if name and not key:
+        raise UsageError(f"the settings take a key from {name}, which is not set; set it")
+    return key
 
 
 def _path(kind: type, value: object) -> Path:

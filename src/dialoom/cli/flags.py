@@ -1,10 +1,14 @@
 """Options that more than one command takes."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Group, Parameter, validators
+from cyclopts import Group, Parameter, Token, validators
+
+from dialoom.base.errors import UsageError
+from dialoom.llm.options import Timeouts
 
 DEFAULT_INDEX = Path(".dialoom/knowledge.sqlite")
 
@@ -14,14 +18,24 @@ _SERVICE = Group("Service", sort_key=3)
 _NO_OPPOSITE = Parameter(negative="")
 
 
+def _named_path(_kind: object, tokens: Sequence[Token]) -> Path:
+    """Refuse an empty name, which would stand for the current folder: a variable was not set."""
+    if not tokens[0].value.strip():
+        raise UsageError(f"{tokens[0].keyword or 'the path'} is empty; name a file or folder")
+    return Path(tokens[0].value)
+
+
+NamedPath = Annotated[Path, Parameter(converter=_named_path)]
+
+
 @Parameter(name="*", group=_KNOWLEDGE)
 @dataclass(frozen=True, kw_only=True)
 class KnowledgeFlags:
     """Which documents to answer from."""
 
-    docs: Path | None = None
+    docs: NamedPath | None = None
     """Bring this folder (or file) into the index first, and answer from it alone."""
-    index: Path = DEFAULT_INDEX
+    index: NamedPath = DEFAULT_INDEX
     """The index file; made when it is not there."""
     top_k: Annotated[int, Parameter(validator=validators.Number(gte=1, lte=100))] = 8
     """How many passages to look up."""
@@ -38,6 +52,10 @@ class ModelFlags:
     """The address of any server that speaks chat completions, like http://127.0.0.1:8080/v1."""
     max_tokens: Annotated[int | None, Parameter(validator=validators.Number(gte=1))] = None
     """Stop an answer at this length; without it the server decides."""
+    timeout: Annotated[float | None, Parameter(validator=validators.Number(gt=0))] = None
+    """Give an answer up after so many seconds; without it a silent server is waited for 5 minutes."""
+    config: NamedPath | None = None
+    """The settings file, dialoom.toml unless this names another."""
     offline: Annotated[bool, _NO_OPPOSITE] = False
     """Ask no model: quote the best passages, each with its citation."""
     no_probe: Annotated[bool, _NO_OPPOSITE] = False
@@ -46,6 +64,18 @@ class ModelFlags:
     """End with exit code 3 instead of going offline when no model is found."""
     explain_model: Annotated[bool, _NO_OPPOSITE] = False
     """Print every place that was looked at for a model, and what came of it."""
+
+    @property
+    def timeouts(self) -> Timeouts:
+        """How long an answer is waited for, at each step of it."""
+        usual = Timeouts()
+        most = self.timeout or usual.total
+        return Timeouts(
+            connect=min(usual.connect, most),
+            first_event=min(usual.first_event, most),
+            idle=min(usual.idle, most),
+            total=most,
+        )
 
 
 @Parameter(name="*", group=_SERVICE)

@@ -1,5 +1,8 @@
 """Documents on disk and the index made of them."""
 
+import os
+import re
+import stat
 from contextlib import aclosing
 from pathlib import Path
 
@@ -10,6 +13,7 @@ from dialoom.cli.interrupt import stop_on_interrupt
 from dialoom.cli.progress import IngestBar, report_lines, say
 from dialoom.rag import (
     ChunkFilter,
+    Embedder,
     HashEmbedder,
     IngestFinished,
     Loaded,
@@ -24,14 +28,22 @@ from dialoom.rag import (
 from dialoom.rag.loaders.load import document_id
 from dialoom.stores import SqliteVectorStore
 
-OPTIONS = LoadOptions(html_mode="main")
+_URL = re.compile("https?:/", re.IGNORECASE)  # a path keeps one of the two slashes
 KINDS = "txt, md, html, pdf, docx, csv, jsonl, log"
+
+
+def load_options(index: Path) -> LoadOptions:
+    """How documents are read: the article of a page, and never the index, wherever it lies."""
+    own = os.path.abspath(index)  # noqa: PTH100 - as a walk names it, which follows no links
+    return LoadOptions(
+        html_mode="main", exclude=frozenset(f"{own}{end}" for end in ("", "-wal", "-shm", "-journal"))
+    )
 
 
 def check_knowledge(flags: KnowledgeFlags) -> None:
     """Raise `UsageError` or `LoadError` when there is nothing to answer from. Touches no index."""
     if flags.docs is not None:
-        check_readable(flags.docs)
+        check_readable(flags.docs, flags.index)
     elif not flags.index.exists():
         raise UsageError(
             f"there is no index {flags.index}; name a folder with --docs, or run dialoom ingest FOLDER first"
@@ -43,16 +55,16 @@ def open_store(flags: KnowledgeFlags) -> SqliteVectorStore:
     return SqliteVectorStore(flags.index, read_only=flags.docs is None)
 
 
-async def bring_in(docs: Path, store: SqliteVectorStore) -> SyncReport:
+async def bring_in(docs: Path, store: SqliteVectorStore, embedder: Embedder | None = None) -> SyncReport:
     """Sync a folder into the index behind a progress bar; Ctrl-C stops it between two batches."""
     scope = CancelScope()
     with IngestBar() as bar, stop_on_interrupt(scope):
         sync = sync_folder(
             docs,
             store,
-            embedder=HashEmbedder(),
+            embedder=embedder or HashEmbedder(),
             chunker=SlidingWindowChunker(),
-            options=OPTIONS,
+            options=load_options(store.path),
             cancel=scope,
         )
         report = SyncReport()
@@ -71,11 +83,12 @@ def tell(report: SyncReport, docs: Path, *, always: bool) -> None:
             say(line)
 
 
-def check_readable(docs: Path) -> None:
+def check_readable(docs: Path, index: Path) -> None:
     """Raise `LoadError` unless at least one document in `docs` can be read. Touches no index."""
+    _check_kind(docs)
     failures: list[LoadFailure] = []
     left_out = 0
-    for item in iter_documents(docs, OPTIONS):
+    for item in iter_documents(docs, load_options(index)):
         match item:
             case Loaded(documents=[_, *_]):
                 return
@@ -90,6 +103,23 @@ def check_readable(docs: Path) -> None:
     else:
         told = f"it is empty; put documents there ({KINDS})"
     raise LoadError("empty", f"no readable document in {docs}: {told}", source=str(docs))
+
+
+def _check_kind(docs: Path) -> None:
+    """Refuse what is neither a file nor a folder, by its name."""
+    if _URL.match(str(docs)):
+        raise UsageError(f"{docs} is an address; save the page into a folder and name that")
+    try:
+        mode = docs.stat().st_mode
+    except (OSError, ValueError):
+        return  # the walk says why
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise UsageError(f"{docs} is a {_kind_of(mode)}; name a folder or a file")
+
+
+def _kind_of(mode: int) -> str:
+    kinds = {"pipe": stat.S_ISFIFO, "socket": stat.S_ISSOCK}
+    return next((name for name, fits in kinds.items() if fits(mode)), "device")
 
 
 def only_below(docs: Path | None, store: SqliteVectorStore) -> ChunkFilter | None:

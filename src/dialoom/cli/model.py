@@ -38,9 +38,10 @@ async def open_model(flags: ModelFlags) -> AsyncGenerator[OpenModel]:
     """
     async with aclosing(Httpx2Transport()) as transport:
         choice = await choose(flags, transport)
-        profile = load_config().wire_profile()
+        profile = load_config(flags.config).wire_profile()
         async with aclosing(open_provider(choice, transport, profile=profile)) as provider:
-            yield OpenModel(choice, provider, ChatOptions(model=choice.model, max_tokens=flags.max_tokens))
+            options = ChatOptions(model=choice.model, max_tokens=flags.max_tokens, timeouts=flags.timeouts)
+            yield OpenModel(choice, provider, options)
 
 
 async def choose(flags: ModelFlags, transport: HttpTransport) -> ModelChoice:
@@ -65,7 +66,7 @@ def announce(choice: ModelChoice) -> None:
 def _request(flags: ModelFlags) -> ModelRequest:
     return ModelRequest(
         flags=ModelSettings(model=flags.model, base_url=flags.base_url),
-        config=load_config().model_settings(os.environ),
+        config=load_config(flags.config).model_settings(os.environ),
         env=os.environ,
         offline=flags.offline,
         probe=not flags.no_probe,

@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dialoom.base.errors import UsageError
+from dialoom.cli.embedder import open_embedder
 from dialoom.cli.exits import ExitCode
-from dialoom.cli.flags import KnowledgeFlags, ModelFlags, ServiceFlags
-from dialoom.cli.knowledge import OPTIONS, check_readable
+from dialoom.cli.flags import DEFAULT_INDEX, KnowledgeFlags, ModelFlags, ServiceFlags
+from dialoom.cli.knowledge import check_readable, load_options
 from dialoom.cli.model import announce, open_model
 from dialoom.cli.progress import counted, say
 from dialoom.rag import (
@@ -32,18 +33,20 @@ async def rag_service(knowledge: KnowledgeFlags, model: ModelFlags, service: Ser
             f"a read-only service needs an index, and there is no {knowledge.index}; make it first"
         )
     if knowledge.docs is not None and not access.read_only:
-        check_readable(knowledge.docs)
-    async with open_model(model) as opened:
+        check_readable(knowledge.docs, knowledge.index)
+    async with open_model(model) as opened, open_embedder(model.config) as embedder:
         with SqliteVectorStore(knowledge.index, read_only=access.read_only) as store:
             announce(opened.choice)
+            if opened.choice.mode == "model" and isinstance(embedder, HashEmbedder):
+                say("vectors: HashEmbedder, offline; name a server under [embedding] to have others")
             say(f"{knowledge.index}: {counted(len(store), 'passage')}; requests are read from stdin")
             settings = ServiceSettings(
                 store=store,
-                embedder=HashEmbedder(),
+                embedder=embedder,
                 chunker=SlidingWindowChunker(),
                 provider=opened.provider,
                 config=RagConfig(chat=opened.options, k=knowledge.top_k),
-                load=OPTIONS,
+                load=load_options(knowledge.index),
                 docs=str(knowledge.docs) if knowledge.docs is not None else None,
                 access=access,
                 timeout=service.timeout,
@@ -56,7 +59,7 @@ async def rag_service(knowledge: KnowledgeFlags, model: ModelFlags, service: Ser
 
 async def rag_eval(questions: Path, docs: Path | None, *, tuned: bool) -> ExitCode:
     """Print how well the questions of a file are answered from its own passages or from `docs`."""
-    documents = load_document(docs, OPTIONS) if docs is not None else []
+    documents = load_document(docs, load_options(DEFAULT_INDEX)) if docs is not None else []
     for line in await eval_lines(load_eval_set(questions, documents), tuned=tuned):
         print(line, flush=True)
     return ExitCode.OK

@@ -77,7 +77,7 @@ class SqliteVectorStore(SyncStore, LexicalIndex, PassageReader):
     def __init__(
         self, path: str | os.PathLike[str], *, read_only: bool = False, exact_up_to: int = EXACT_UP_TO
     ) -> None:
-        self._path = Path(path)
+        self.path = Path(path)
         self._read_only = read_only
         self._lock = RLock()
         self._connection = open_index_file(path, read_only=read_only)
@@ -111,7 +111,7 @@ class SqliteVectorStore(SyncStore, LexicalIndex, PassageReader):
                 check_manifest(stored, manifest)
             elif count_chunks(connection):
                 raise ManifestMissingError(
-                    f"{self._path} holds chunks but no manifest; remove it and ingest the documents again"
+                    f"{self.path} holds chunks but no manifest; remove it and ingest the documents again"
                 )
             else:
                 write_manifest(connection, manifest)
@@ -287,7 +287,7 @@ class SqliteVectorStore(SyncStore, LexicalIndex, PassageReader):
 
     def _read(self, ask: Callable[[sqlite3.Connection], _T]) -> _T:
         """Ask within one read transaction: every statement sees the same moment."""
-        with self._lock, translated(self._path):
+        with self._lock, translated(self.path):
             if self._connection.in_transaction:  # a filter that asks the store again
                 return ask(self._connection)
             self._connection.execute("BEGIN")
@@ -300,12 +300,12 @@ class SqliteVectorStore(SyncStore, LexicalIndex, PassageReader):
     def _writing(self) -> Generator[sqlite3.Connection]:
         """One transaction: all of it is kept, or none."""
         if self._read_only:
-            raise ReadOnlyError(f"the index {self._path} is open for reading only; open it for writing")
-        with self._lock, translated(self._path):
+            raise ReadOnlyError(f"the index {self.path} is open for reading only; open it for writing")
+        with self._lock, translated(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 if not words_are_current(self._connection):
-                    raise StoreError(f"{self._path} was upgraded by another dialoom; upgrade to write to it")
+                    raise StoreError(f"{self.path} was upgraded by another dialoom; upgrade to write to it")
                 yield self._connection
                 count_up(self._connection)
                 self._connection.execute("COMMIT")
