@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Sequence
 from typing import TypeVar
 
 from dialoom.conversation import CardEntry, Entry, TextEntry
-from dialoom.dialog import Center, Dialog, RunHandle, Stores
+from dialoom.dialog import Center, Dialog, DialogEvent, RunHandle, Stores
 from dialoom.dialog.result import DialogResult
-from dialoom.llm import MockProvider, ToolCall
+from dialoom.llm import MockProvider, StreamEvent, ToolCall, ToolCallReady, ToolCallStarted
 from dialoom.tools import Tool, tool
 
 T = TypeVar("T")
@@ -37,6 +37,18 @@ def call(call_id: str, name: str, **arguments: object) -> ToolCall:
     return ToolCall(id=call_id, name=name, arguments=arguments)
 
 
+def calling(*calls: ToolCall) -> tuple[StreamEvent, ...]:
+    """Return the events of an answer that makes these calls."""
+    return tuple(
+        event
+        for index, each in enumerate(calls)
+        for event in (
+            ToolCallStarted(index=index, id=each.id, name=each.name),
+            ToolCallReady(index=index, call=each),
+        )
+    )
+
+
 async def soon(work: Awaitable[T]) -> T:
     """Wait with a bound."""
     async with asyncio.timeout(SOON):
@@ -57,6 +69,11 @@ def said(dialog: Dialog) -> list[tuple[str, str]]:
 
 def told(entry: Entry) -> tuple[str, str]:
     return (entry.role, entry.content) if isinstance(entry, TextEntry) else (entry.type, entry.payload)
+
+
+def kind(event: DialogEvent) -> str:
+    """Return the word for an event, as in its JSON."""
+    return str(event.__struct_config__.tag)
 
 
 def cards(entries: Sequence[Entry]) -> list[CardEntry]:
