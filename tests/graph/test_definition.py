@@ -219,7 +219,11 @@ def test_a_graph_keeps_the_definition_it_was_built_from() -> None:
 def test_any_shape_of_graph_round_trips(data: st.DataObject) -> None:
     names = data.draw(st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=5, unique=True))
     json_values = st.recursive(
-        st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+        st.none()
+        | st.booleans()
+        | st.integers()
+        | st.floats(allow_nan=False, allow_infinity=False)
+        | st.text(),
         lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
         max_leaves=8,
     )

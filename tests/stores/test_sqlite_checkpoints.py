@@ -13,7 +13,7 @@ import pytest
 from dialoom.base.errors import ConflictError, StoreError, UsageError
 from dialoom.graph import START, Checkpoint, CheckpointStore, Op, RunOptions
 from dialoom.graph.codec import UnreadableError
-from dialoom.stores import sqlite_opener
+from dialoom.stores import sqlite_checkpoints, sqlite_opener
 from dialoom.stores.array_types import ARRAY_TYPES
 from dialoom.stores.sqlite_checkpoints import SqliteCheckpointStore
 from dialoom.testing.checkpoint_contract import NOW, PrunableStoreContract, checkpoint_after, say
@@ -283,3 +283,71 @@ def test_arrays_and_numbers_of_numpy_come_back_as_they_were(path: Path) -> None:
     assert type(back["score"]) is numpy.float64
     with pytest.raises(ValueError, match="an array of objects is not data"):
         ARRAY_TYPES[0].decode({"dtype": "|O", "shape": [1], "data": b"x" * 8})
+
+
+def test_a_file_of_the_first_layout_is_brought_up_and_gone_on_with(path: Path) -> None:
+    with SqliteCheckpointStore(path) as store:
+        saved = long_thread(store, 300, words=300)
+    for statement in (
+        "ALTER TABLE checkpoint RENAME TO newer",
+        (
+            "CREATE TABLE checkpoint (thread INTEGER NOT NULL, version INTEGER NOT NULL, id TEXT NOT NULL,"
+            " created REAL NOT NULL, base INTEGER NOT NULL, size INTEGER NOT NULL, since INTEGER NOT NULL,"
+            " body BLOB NOT NULL, PRIMARY KEY (thread, version)) WITHOUT ROWID"
+        ),
+        (
+            "INSERT INTO checkpoint SELECT place >> 32, place & 4294967295, id, created, base, size, since, body"
+            " FROM newer"
+        ),
+        "DROP TABLE newer",
+        "PRAGMA user_version = 1",
+    ):
+        damage(path, statement)
+    with SqliteCheckpointStore(path) as store, SqliteCheckpointStore(path) as other:
+        following = checkpoint_after(saved[-1], "next", say("on"))
+        store.save(following)
+        assert list(other.history("alice")) == [following, *saved[::-1]]
+
+
+@pytest.mark.parametrize("change", ["prune", "erase", "erase and begin anew", "follow", "compact"])
+def test_a_store_notices_what_another_did_to_its_thread(path: Path, change: str) -> None:
+    with SqliteCheckpointStore(path) as store, SqliteCheckpointStore(path) as other:
+        saved = long_thread(store, 5)
+        following = checkpoint_after(saved[-1], "next", say("on"))
+        match change:
+            case "prune":
+                other.prune(keep_last=1)
+                store.save(following)
+                assert list(other.history("alice")) == [following, saved[-1]]
+            case "erase":
+                other.erase_thread("alice")
+                with pytest.raises(ConflictError, match="thread 'alice' is at version 0"):
+                    store.save(following)
+                assert list(other.threads()) == []
+            case "erase and begin anew":
+                other.erase_thread("alice")
+                again = long_thread(other, 5)
+                store.save(following)
+                assert list(other.history("alice")) == [following, *again[::-1]]
+            case "follow":
+                first = checkpoint_after(saved[-1], "first", say("first"))
+                other.save(first)
+                with pytest.raises(ConflictError, match="thread 'alice' is at version 6"):
+                    store.save(following)
+                assert other.load("alice") == first
+            case _:
+                other.compact()
+                store.save(following)
+                assert other.load("alice") == following
+
+
+def test_a_store_that_writes_many_threads_remembers_the_place_of_some(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_checkpoints, "MAX_SPOTS", 2)
+    with SqliteCheckpointStore(path, synchronous="normal") as store:
+        firsts = [checkpoint_after(None, "c1", say(name), thread_id=name) for name in "abcde"]
+        seconds = [checkpoint_after(first, "c2", say("on"), thread_id=first.thread_id) for first in firsts]
+        for checkpoint in (*firsts, *seconds):
+            store.save(checkpoint)
+        assert [store.load(name) for name in "abcde"] == seconds

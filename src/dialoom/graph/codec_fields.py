@@ -20,6 +20,7 @@ class FieldWriter:
 
     def __init__(self, values: ValueWriter) -> None:
         self._values = values
+        self._structs: dict[type, Write] = {}
         self._known: dict[tuple[type, frozenset[str]], tuple[tuple[str, Any, Write], ...]] = {}
 
     def fields(self, value: msgspec.Struct, *, omit: frozenset[str] = frozenset()) -> dict[str, Any]:
@@ -61,11 +62,20 @@ class FieldWriter:
 
     def _struct(self, value: msgspec.Struct) -> Any:
         kind = type(value)
+        write = self._structs.get(kind)
+        if write is None:
+            write = self._structs[kind] = self._of_struct(kind)
+        return write(value)
+
+    def _of_struct(self, kind: type[msgspec.Struct]) -> Write:
         config = kind.__struct_config__
-        if config.array_like:
-            return [write(getattr(value, name)) for name, _, write in self._writes_of(kind)]
-        written = self.fields(value)
-        return written if config.tag is None else {str(config.tag_field): config.tag, **written}
+        if config.tag is not None:
+            tag = {str(config.tag_field): config.tag}
+            return lambda value: {**tag, **self.fields(value)}
+        if not config.array_like:
+            return self.fields
+        writes = [(name, write) for name, _, write in self._writes_of(kind)]
+        return lambda value: [write(getattr(value, name)) for name, write in writes]
 
     def _tuple(self, inner: tuple[Any, ...]) -> Write:
         if len(inner) == 2 and inner[1] is ...:

@@ -5,11 +5,24 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from dialoom.graph.checkpoint import Checkpoint
-from dialoom.stores.checkpoint_blob import Blob
-from dialoom.stores.checkpoint_chain import SNAPSHOT_FLOOR, Head
+from dialoom.stores.checkpoint_chain import Head
 
-LAST: Final = 2**62
-"""Later than any version."""
+LAST: Final = 4294967295
+"""Later than any version, and what takes the version out of a place."""
+
+# a row whose predecessor is not there, is another or has been rebased has no id, so it is ignored; as a
+# SELECT from the table it goes into, this would cost as much again
+_FOLLOW: Final = (
+    "INSERT OR IGNORE INTO checkpoint VALUES"
+    " (?1, (SELECT ?2 FROM checkpoint WHERE place = ?1 - 1 AND id = ?8 AND base = ?4), ?3, ?4, ?5, ?6, ?7)"
+)
+
+
+class Spot(NamedTuple):
+    """Where a thread stands in the file: its number and its newest checkpoint."""
+
+    number: int
+    head: Head
 
 
 class Row(NamedTuple):
@@ -22,14 +35,22 @@ class Row(NamedTuple):
     body: bytes
 
 
-def find_head(connection: sqlite3.Connection, thread_id: str) -> tuple[int, Head] | None:
-    """Return the number of a thread and its newest checkpoint, None when it is not there."""
+def place_of(number: int, version: int) -> int:
+    """Return where the row of a version is; those of one thread lie side by side, in order."""
+    return number << 32 | version
+
+
+def find_spot(connection: sqlite3.Connection, thread_id: str) -> Spot | None:
+    """Return where a thread stands, None when it is not there."""
+    number = find_number(connection, thread_id)
+    if number is None:
+        return None
     found: Any = connection.execute(
-        "SELECT thread, version, checkpoint.id, base, size, since FROM thread JOIN checkpoint"
-        " ON thread = number WHERE thread.id = ? ORDER BY version DESC LIMIT 1",
-        (thread_id,),
+        "SELECT place & 4294967295, id, base, size, since FROM checkpoint"
+        " WHERE place BETWEEN ? AND ? ORDER BY place DESC LIMIT 1",
+        (place_of(number, 0), place_of(number, LAST)),
     ).fetchone()
-    return None if found is None else (found[0], Head(*found[1:]))
+    return None if found is None else Spot(number, Head(*found))
 
 
 def find_number(connection: sqlite3.Connection, thread_id: str) -> int | None:
@@ -44,7 +65,8 @@ def find_version(connection: sqlite3.Connection, number: int, checkpoint_id: str
     index would cost every superstep a third more.
     """
     found = connection.execute(
-        "SELECT version FROM checkpoint WHERE thread = ? AND id = ?", (number, checkpoint_id)
+        "SELECT place & 4294967295 FROM checkpoint WHERE place BETWEEN ? AND ? AND id = ?",
+        (place_of(number, 0), place_of(number, LAST), checkpoint_id),
     ).fetchone()
     return None if found is None else found[0]
 
@@ -52,7 +74,7 @@ def find_version(connection: sqlite3.Connection, number: int, checkpoint_id: str
 def is_id_of(connection: sqlite3.Connection, number: int, version: int, checkpoint_id: str) -> bool:
     """Tell whether a thread holds this version under this id."""
     found = connection.execute(
-        "SELECT id FROM checkpoint WHERE thread = ? AND version = ?", (number, version)
+        "SELECT id FROM checkpoint WHERE place = ?", (place_of(number, version),)
     ).fetchone()
     return found is not None and found[0] == checkpoint_id
 
@@ -65,43 +87,42 @@ def add_thread(connection: sqlite3.Connection, thread_id: str) -> int:
 
 def add_row(connection: sqlite3.Connection, number: int, head: Head, created: float, body: bytes) -> None:
     connection.execute(
-        "INSERT INTO checkpoint VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (number, head.version, head.id, created, head.base, head.size, head.since, body),
+        "INSERT INTO checkpoint VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (place_of(number, head.version), head.id, created, head.base, head.size, head.since, body),
     )
 
 
-def follow_head(connection: sqlite3.Connection, checkpoint: Checkpoint, blob: Blob) -> bool:
-    """Add what changed to its thread in one statement; False, and nothing done, when more is to be decided.
+def add_following(connection: sqlite3.Connection, rows: Sequence[tuple[Spot, Checkpoint, bytes]]) -> bool:
+    """Add rows, each given as the spot it makes, where the row before is the parent and has the same base.
 
-    That is all most supersteps need: the version before is the parent, nobody has written this one (versions
-    have no gaps, so the parent is the head), and not enough has changed for a snapshot.
+    False when some are not like that or are there already; even then the others are added.
     """
-    added = connection.execute(
-        "INSERT OR IGNORE INTO checkpoint"
-        " SELECT thread, ?1, ?2, ?3, base, size, since + ?4, ?5"
-        " FROM thread JOIN checkpoint ON thread = number"
-        " WHERE thread.id = ?6 AND version = ?1 - 1 AND checkpoint.id = ?7 AND since + ?4 <= max(size, ?8)",
+    values = [
         (
-            checkpoint.version,
-            checkpoint.id,
+            place_of(spot.number, spot.head.version),
+            spot.head.id,
             checkpoint.created,
-            blob.size,
-            blob.data,
-            checkpoint.thread_id,
+            spot.head.base,
+            spot.head.size,
+            spot.head.since,
+            body,
             checkpoint.parent_id,
-            SNAPSHOT_FLOOR,
-        ),
-    ).rowcount
-    return added == 1
+        )
+        for spot, checkpoint, body in rows
+    ]
+    if len(values) == 1:
+        return connection.execute(_FOLLOW, values[0]).rowcount == 1
+    return connection.executemany(_FOLLOW, values).rowcount == len(values)
 
 
 def read_chain(connection: sqlite3.Connection, thread_id: str, upto: int = LAST) -> Sequence[Row]:
     """Return the row of the newest version up to `upto` and those its state is folded from, oldest first."""
     found = connection.execute(
-        "SELECT version, checkpoint.id, created, base, body FROM thread JOIN checkpoint ON thread = number"
-        " WHERE thread.id = ?1 AND version <= ?2 AND version >= (SELECT base FROM thread JOIN checkpoint"
-        " ON thread = number WHERE thread.id = ?1 AND version <= ?2 ORDER BY version DESC LIMIT 1)"
-        " ORDER BY version",
+        "SELECT place & 4294967295, checkpoint.id, created, base, body FROM thread JOIN checkpoint"
+        " ON place BETWEEN (number << 32) + (SELECT base FROM checkpoint"
+        "  WHERE place BETWEEN number << 32 AND (number << 32) + ?2 ORDER BY place DESC LIMIT 1)"
+        " AND (number << 32) + ?2"
+        " WHERE thread.id = ?1 ORDER BY place",
         (thread_id, upto),
     )
     return [Row(*each) for each in found]
@@ -115,13 +136,15 @@ def oldest_kept(
     connection: sqlite3.Connection, number: int, *, keep_last: int | None, since: float | None
 ) -> int:
     """Return the version from which on a thread keeps its checkpoints; its newest one at most."""
-    newest = connection.execute("SELECT max(version) FROM checkpoint WHERE thread = ?", (number,)).fetchone()[
-        0
-    ]
+    whole = place_of(number, 0), place_of(number, LAST)
+    newest = connection.execute(
+        "SELECT max(place) & 4294967295 FROM checkpoint WHERE place BETWEEN ? AND ?", whole
+    ).fetchone()[0]
     kept = 0 if keep_last is None else newest - keep_last + 1
     if since is not None:
         young = connection.execute(
-            "SELECT min(version) FROM checkpoint WHERE thread = ? AND created >= ?", (number, since)
+            "SELECT min(place) & 4294967295 FROM checkpoint WHERE place BETWEEN ? AND ? AND created >= ?",
+            (*whole, since),
         ).fetchone()[0]
         kept = max(kept, newest if young is None else young)
     return kept
@@ -129,25 +152,23 @@ def oldest_kept(
 
 def delete_before(connection: sqlite3.Connection, number: int, version: int) -> int:
     return connection.execute(
-        "DELETE FROM checkpoint WHERE thread = ? AND version < ?", (number, version)
+        "DELETE FROM checkpoint WHERE place BETWEEN ? AND ?",
+        (place_of(number, 0), place_of(number, version) - 1),
     ).rowcount
 
 
 def rebase(connection: sqlite3.Connection, number: int, version: int, body: bytes, *, size: int) -> None:
     """Make `version` hold the state, and what was folded from before it be folded from there."""
-    before = connection.execute(
-        "SELECT since FROM checkpoint WHERE thread = ? AND version = ?", (number, version)
-    ).fetchone()[0]
+    place = place_of(number, version)
+    before = connection.execute("SELECT since FROM checkpoint WHERE place = ?", (place,)).fetchone()[0]
     connection.execute(
         "UPDATE checkpoint SET base = ?1, size = ?2, since = since - ?3"
-        " WHERE thread = ?4 AND base < ?1 AND version >= ?1",
-        (version, size, before, number),
+        " WHERE place BETWEEN ?4 AND ?5 AND base < ?1",
+        (version, size, before, place, place_of(number, LAST)),
     )
-    connection.execute(
-        "UPDATE checkpoint SET body = ? WHERE thread = ? AND version = ?", (body, number, version)
-    )
+    connection.execute("UPDATE checkpoint SET body = ? WHERE place = ?", (body, place))
 
 
 def delete_thread(connection: sqlite3.Connection, number: int) -> None:
-    connection.execute("DELETE FROM checkpoint WHERE thread = ?", (number,))
+    delete_before(connection, number, LAST)
     connection.execute("DELETE FROM thread WHERE number = ?", (number,))

@@ -2,8 +2,8 @@
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -27,18 +27,19 @@ from dialoom.stores.checkpoint_chain import (
 )
 from dialoom.stores.group_commit import GroupCommit
 from dialoom.stores.sealing import Sealer
-from dialoom.stores.sqlite_checkpoint_file import CHECKPOINTS
+from dialoom.stores.sqlite_checkpoint_file import CHECKPOINTS, open_checkpoints
 from dialoom.stores.sqlite_checkpoint_rows import (
     LAST,
     Row,
+    Spot,
+    add_following,
     add_row,
     add_thread,
     delete_before,
     delete_thread,
-    find_head,
     find_number,
+    find_spot,
     find_version,
-    follow_head,
     is_id_of,
     oldest_kept,
     read_chain,
@@ -49,6 +50,7 @@ from dialoom.stores.sqlite_opener import Synchronous
 
 T = TypeVar("T")
 _FAILURES: Final = (sqlite3.Error, StoreError, UnicodeEncodeError)
+MAX_SPOTS: Final = 10_000
 _COLUMNS: Final = frozenset({"id", "thread_id", "version", "created"})
 _ROOT: Final = _COLUMNS | {"state"}
 _DELTA: Final = _ROOT | {"parent_id"}
@@ -86,11 +88,12 @@ class SqliteCheckpointStore:
         self._codec = BlobCodec(types, sealer)
         self._clock = clock
         self._pid = os.getpid()
-        self._writer = CHECKPOINTS.open(self._path, synchronous=synchronous)
+        self._writer = open_checkpoints(self._path, synchronous)
         self._reader = CHECKPOINTS.open_reader(self._path)
         self._writing = Lock()
         self._reading = Lock()
         self._closed = False
+        self._spots: dict[str, Spot] = {}  # no more than hints: each is checked against the file when used
         self._commits = GroupCommit(self.commit)
 
     def __enter__(self) -> Self:
@@ -180,16 +183,38 @@ class SqliteCheckpointStore:
 
     def _transact(self, group: Sequence[Saving]) -> Sequence[Exception | None]:
         self._check_open()
-        if len(group) == 1 and follow_head(self._writer, *group[0]):
+        if len(group) == 1 and self._follow(group):
             return [None]
-        try:
-            self._writer.execute("BEGIN IMMEDIATE")
-            refusals = [self._attempt(each) for each in group]
-            self._writer.execute("COMMIT")
-        except BaseException:
-            _roll_back(self._writer)
-            raise
-        return refusals
+        with _transaction(self._writer):
+            if len(group) > 1 and self._follow(group):
+                return [None] * len(group)
+            # those it did add are held by now, which is no reason to refuse them
+            return [self._attempt(each) for each in group]
+
+    def _follow(self, group: Sequence[Saving]) -> bool:
+        """Add what changed, in one statement each, which is all most supersteps need.
+
+        False when there is more to decide: a thread this store has not written to yet, or that another
+        process has; a branch; a snapshot that is due.
+        """
+        ahead: dict[str, Spot] = {}
+        rows: list[tuple[Spot, Checkpoint, bytes]] = []
+        for checkpoint, blob in group:
+            thread_id = checkpoint.thread_id
+            spot = ahead.get(thread_id) or self._spots.pop(thread_id, None)
+            if (
+                spot is None
+                or checkpoint.version != spot.head.version + 1
+                or checkpoint.parent_id is None
+                or not is_delta(spot.head, checkpoint, blob.size)
+            ):
+                return False
+            ahead[thread_id] = Spot(spot.number, after(spot.head, checkpoint, blob.size, delta=True))
+            rows.append((ahead[thread_id], checkpoint, blob.data))
+        if not add_following(self._writer, rows):
+            return False
+        self._spots |= ahead
+        return True
 
     def _attempt(self, saving: Saving) -> StoreError | None:
         """Save one within the transaction; returns why it is refused, having written nothing."""
@@ -201,8 +226,8 @@ class SqliteCheckpointStore:
 
     def _insert(self, saving: Saving) -> None:
         checkpoint, blob = saving
-        found = find_head(self._writer, checkpoint.thread_id)
-        number, head = (None, None) if found is None else found
+        spot = find_spot(self._writer, checkpoint.thread_id)
+        number, head = (None, None) if spot is None else spot
         if number is not None and self._is_held(number, head, checkpoint):
             return
         check_next(checkpoint.thread_id, head, checkpoint)
@@ -214,6 +239,9 @@ class SqliteCheckpointStore:
             number = add_thread(self._writer, checkpoint.thread_id)
         added = after(head, checkpoint, blob.size, delta=delta)
         add_row(self._writer, number, added, checkpoint.created, blob.data)
+        if len(self._spots) >= MAX_SPOTS:
+            self._spots.clear()
+        self._spots[checkpoint.thread_id] = Spot(number, added)
 
     def _is_held(self, number: int, head: Head | None, checkpoint: Checkpoint) -> bool:
         if head is None or checkpoint.version > head.version:
@@ -260,15 +288,8 @@ class SqliteCheckpointStore:
 
     def _change(self, work: Callable[[sqlite3.Connection], T]) -> T:
         self._check_process()
-        with self._writing, self._translated():
-            self._writer.execute("BEGIN IMMEDIATE")
-            try:
-                result = work(self._writer)
-                self._writer.execute("COMMIT")
-            except BaseException:
-                _roll_back(self._writer)
-                raise
-        return result
+        with self._writing, self._translated(), _transaction(self._writer):
+            return work(self._writer)
 
     def _read(self, ask: Callable[[sqlite3.Connection], T]) -> T:
         self._check_process()
@@ -301,6 +322,13 @@ def _told(error: Exception, path: Path) -> Exception:
     return CHECKPOINTS.error(error, path) if isinstance(error, sqlite3.Error) else error
 
 
-def _roll_back(connection: sqlite3.Connection) -> None:
-    with suppress(sqlite3.Error):  # the first error is the one to tell
-        connection.rollback()
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Generator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        with suppress(sqlite3.Error):  # the first error is the one to tell
+            connection.rollback()
+        raise
