@@ -39,6 +39,7 @@ AgentStopReason: TypeAlias = Literal[
     "conflict",
 ]
 _WORDS: Final[dict[str, str]] = {
+    "max_iterations": "the run took more supersteps than max_steps of its RunOptions; raise that and resume",
     "length": "the answer was cut off at its token limit; raise max_tokens, or ask for less",
     "refused": "the model refused to answer",
     "cancelled": "the run was cancelled; resume it, or ask anew",
