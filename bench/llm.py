@@ -25,9 +25,10 @@ PACKAGES: tuple[str, ...] = ("httpx2", "msgspec")
 ROUNDS = 7
 MINIMAL = "httpx2, msgspec, jsonschema_rs, jiter"
 RIVAL_SCRIPT = str(Path(__file__).with_name("rival_stream.py"))
-MUST = {"openai.create": 0.2, "openai.stream": 0.2, "anthropic.create": 0.7, "anthropic.stream": 0.5}
+MUST = {"openai.create": 0.2, "openai.stream": 0.2, "anthropic.create": 0.9, "anthropic.stream": 0.5}
 """Of the CPU of an SDK's `create`, which gives bare events, and of its `stream`, which like ours also puts
-the answer together. That is for bursts; when each event comes alone, waking up costs both the same.
+the answer together: five and two times cheaper than that is the aim, and never as dear as bare events. That
+is for bursts; when each event comes alone, waking up costs both the same.
 """
 _WIRES = {"openai": "chat/completions", "anthropic": "messages"}
 

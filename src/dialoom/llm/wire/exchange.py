@@ -96,37 +96,36 @@ class Exchange:
         self, transport: HttpTransport, deadlines: Deadlines, switch: StopSwitch
     ) -> AsyncGenerator[StreamEvent, None]:
         """Ask, and give the events of the answer. Raises `ProviderError`, or `Cancelled` by the switch."""
+        decoder = self._decoder
         with self._translated_errors():
             async with AsyncExitStack() as stack:
                 opening = partial(stack.enter_async_context, transport.request(self._request))
                 response = await deadlines.wait(opening)
                 if response.status // 100 != 2:
                     raise await self._refusal(response, deadlines)
-                body, pieces = self._body, response.aiter_bytes()
-                while (piece := await self._next_piece(pieces, deadlines)) is not None:
-                    for event in body.feed(piece):
-                        for said in self._decoded(event, deadlines):
-                            switch.check()
-                            yield said
-                for said in self._ending(body):  # nothing can be late any more
+                pieces = response.aiter_bytes()
+                with self._only_counts_lost():
+                    next_piece = partial(anext, pieces, None)
+                    while not decoder.done and (piece := await deadlines.wait(next_piece)) is not None:
+                        for event in self._body.feed(piece):
+                            for said in self._decoded(event, deadlines):
+                                switch.check()
+                                yield said
+                for said in self._ending(self._body):  # nothing can be late any more
                     yield said
                 await _read_last_bytes(pieces)
 
     def _late(self, how: str) -> ProviderError:
         return self._endpoint.error("timeout", f"{self._endpoint!r} {how}", model=self._decoder.draft.model)
 
-    async def _next_piece(self, pieces: AsyncIterator[bytes], deadlines: Deadlines) -> bytes | None:
-        """Return more of the body, None when its end has come or nothing more is needed."""
-        if self._decoder.done:
-            return None
+    @contextmanager
+    def _only_counts_lost(self) -> Generator[None]:
+        """Let an answer end whose connection breaks when all of it has come, and only counts have not."""
         try:
-            return await deadlines.wait(pieces.__anext__)
-        except StopAsyncIteration:
-            return None
+            yield
         except (TransportError, ProviderError):
-            if self._decoder.finished:  # the answer is whole; only counts were still to come
-                return None
-            raise
+            if not self._decoder.finished:
+                raise
 
     def _decoded(self, event: SseEvent, deadlines: Deadlines) -> list[StreamEvent]:
         decoded = self._decoder.feed(event)
