@@ -2,8 +2,8 @@
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack, suppress
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import AsyncExitStack, contextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeVar
 
@@ -11,6 +11,7 @@ from dialoom.base.errors import UsageError
 from dialoom.mcp.backoff import Backoff, Budget
 from dialoom.mcp.config_fields import McpTimeouts
 from dialoom.mcp.errors import NO_FACTS, McpError, McpFacts
+from dialoom.mcp.logs import OURS
 from dialoom.mcp.patience import Patience
 from dialoom.mcp.redact import Redaction
 
@@ -24,6 +25,8 @@ ConnectionState = Literal["idle", "connecting", "ready", "down", "failed", "clos
 MOST_STARTS: Final = 5
 STARTS_WITHIN: Final = 60.0
 """A server that ends so often within so many seconds is left down until that time has passed."""
+DRAIN_SECONDS: Final = 0.5
+"""When the session is lost: for the requests that were sent in it."""
 CLOSE_MARGIN: Final = 1.0
 """On top of the two waits of closing: for what the operating system takes."""
 _WIND_DOWN: Final = 0.5
@@ -59,6 +62,25 @@ class Live:
         self.client = client
         self.link = link
         self.over = asyncio.Event()
+        self._requests = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    @contextmanager
+    def requesting(self) -> Generator[None]:
+        """Hold the connection for a request on its way."""
+        self._requests += 1
+        self._idle.clear()
+        try:
+            yield
+        finally:
+            self._requests -= 1
+            if not self._requests:
+                self._idle.set()
+
+    async def drained(self, seconds: float) -> None:
+        """Wait, at most so long, for the answers to the requests on their way."""
+        await _at_most(seconds, self._idle)
 
     @property
     def usable(self) -> bool:
@@ -156,6 +178,8 @@ class Connection:
         if task is None:
             self._settle("closed", self._closed_error())
             return
+        if self.state == "connecting":
+            task.cancel()  # there is nothing to say goodbye to
         done, _ = await asyncio.wait({task}, timeout=2 * self._timeouts.grace + CLOSE_MARGIN)
         if not done:
             task.cancel()
@@ -178,6 +202,7 @@ class Connection:
         return outcome
 
     async def _supervise(self) -> None:
+        OURS.set(True)
         try:
             while not self._closing:
                 self._wake.clear()
@@ -234,6 +259,9 @@ class Connection:
                     self._wake.clear()
                     await _first(live.link.ended, live.link.lost, self._wake)
                 watch.cancel()
+            self._live = None
+            if live.link.lost.is_set():
+                await live.drained(DRAIN_SECONDS)  # the others are told so too, each by its own answer
         finally:
             self._live = None
             live.link.hurry = _is_cancelled()
@@ -252,15 +280,19 @@ class Connection:
     async def _send(
         self, live: Live, send: Callable[[Live, Patience], Awaitable[T]], bounds: McpTimeouts
     ) -> T:
+        token = OURS.set(True)
         try:
             async with Patience(idle=bounds.idle, total=bounds.total) as patience:
-                result = await send(live, patience)
+                with live.requesting():
+                    result = await send(live, patience)
         except UsageError:
             raise
         except (Exception, BaseExceptionGroup) as error:  # seam: whatever the SDK and what is below it raise
             if live.link.ended.is_set():
                 await _at_most(_WIND_DOWN, live.over)
             raise self._failure(error) from error
+        finally:
+            OURS.reset(token)
         self._backoff.reset()
         return result
 

@@ -1,0 +1,44 @@
+"""What the SDK and the HTTP client log of our servers: that something happened, and nothing of what was said.
+
+They put session ids, addresses with keys in them, and the bodies of refused logins into their messages.
+"""
+
+import logging
+from contextvars import ContextVar
+from typing import Final
+
+from dialoom.net.address import safe_url
+
+OURS: Final[ContextVar[bool]] = ContextVar("mcp_ours", default=False)
+"""Set in every task that serves a connection; other users of the same packages log as ever."""
+
+
+class SaysNothing(logging.Filter):
+    """Takes the words out of records above DEBUG, and leaves where they came from."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if OURS.get() and record.levelno > logging.DEBUG:
+            record.msg, record.args = "the MCP SDK reports from %s", (record.funcName,)
+            record.exc_info = record.exc_text = None
+        return True
+
+
+class SafeAddresses(logging.Filter):
+    """Takes names, passwords and queries out of the addresses that are logged."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if OURS.get() and isinstance(record.args, tuple):
+            record.args = tuple(safe_url(str(each)) if "://" in str(each) else each for each in record.args)
+        return True
+
+
+_SAYS_NOTHING: Final = SaysNothing()
+_SAFE_ADDRESSES: Final = SafeAddresses()
+
+
+def hush() -> None:
+    """Let the loggers of the SDK and of the HTTP client say no more than that; once is enough."""
+    names = [name for name in logging.root.manager.loggerDict if name == "client" or name.startswith("mcp.")]
+    for name in names:
+        logging.getLogger(name).addFilter(_SAYS_NOTHING)
+    logging.getLogger("httpx2").addFilter(_SAFE_ADDRESSES)
