@@ -39,6 +39,7 @@ def filled() -> InMemoryVectorStore:
     return store
 
 
+@pytest.mark.promise("docs-037")
 def test_a_saved_index_is_loaded_as_it_was(tmp_path: Path) -> None:
     filled().save(tmp_path / "index.json")
     store = InMemoryVectorStore()
@@ -49,6 +50,34 @@ def test_a_saved_index_is_loaded_as_it_was(tmp_path: Path) -> None:
     store.change_sources([], forget=["/kb/a.md"])
     assert (store.documents(), store.sources("/kb")) == (["/kb/b.md"], {})
     assert [path.name for path in tmp_path.iterdir()] == ["index.json"]
+
+
+@pytest.mark.promise("rag-093")
+def test_rows_of_an_older_version_with_fewer_fields_and_plain_vectors_are_loaded(tmp_path: Path) -> None:
+    old = {
+        "manifest": {"embedder": "hash", "model": "m", "dim": 2, "chunker": "c"},
+        "chunks": [
+            {"id": "a", "doc_id": "/kb/a.md", "text": "α"},
+            {"id": "b", "doc_id": "/kb/b.md", "text": "β", "metadata": {}, "later": "unknown"},
+        ],
+        "vectors": [[3, 4], [0.0, 1.0]],
+    }
+    (tmp_path / "index.json").write_text(json.dumps(old))
+    store = InMemoryVectorStore()
+    assert store.load(tmp_path / "index.json")
+    assert [(hit.chunk.id, round(hit.score, 6)) for hit in store.search(vector(3, 4), 9)] == [
+        ("a", 1.0),
+        ("b", 0.8),
+    ]
+    assert (store.manifest, store.sources("/kb")) == (MANIFEST, {})
+    for broken in ([[3, 4]], [[3, 4], [0]], [3, 4]):
+        (tmp_path / "index.json").write_text(json.dumps(old | {"vectors": broken}))
+        with pytest.raises(CorruptIndexError, match="is not a whole index"):
+            store.load(tmp_path / "index.json")
+    assert len(store) == 2
+    (tmp_path / "index.json").write_text(json.dumps(old | {"chunks": [], "vectors": []}))
+    assert store.load(tmp_path / "index.json")
+    assert len(store) == 0
 
 
 def test_an_empty_index_can_be_saved_too(tmp_path: Path) -> None:

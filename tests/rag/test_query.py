@@ -125,6 +125,20 @@ async def test_a_conversation_goes_on_with_the_newest_messages(store: InMemoryVe
     ]
 
 
+@pytest.mark.promise("rag-121")
+async def test_channels_go_by_the_names_that_the_config_gives_them(store: InMemoryVectorStore) -> None:
+    provider = MockProvider().queue_text("Three days [1].")
+    names = {"history_channel": "talk", "sources_channel": "shown", "chunks_channel": "found"}
+    asked = graph(store, provider, **names)
+    earlier = [user("Who are you?"), assistant("A shop.")]
+    state = (await asked.run({"query": "refund?", "talk": earlier})).raise_for_error().state
+    assert list(state["talk"]) == [*earlier, user("refund?"), assistant("Three days [1].")]
+    assert state["found"][0].chunk.id == state["shown"][0].id
+    assert list(state["answer_sources"]) == [state["shown"][0]]
+    assert [message.text for message in provider.requests[0].messages[1:]][:2] == ["Who are you?", "A shop."]
+    assert not {"rag_history", "context_sources", "chunks"} & set(state)
+
+
 async def test_no_history_is_kept_when_none_is_wanted(store: InMemoryVectorStore) -> None:
     provider = MockProvider().queue_text("yes")
     result = await graph(store, provider, max_history=0).run({"query": "refund?"})

@@ -1,5 +1,7 @@
 """What both stores promise, as their users meet it; each test runs on both."""
 
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Thread
@@ -83,7 +85,7 @@ def test_one_bad_part_changes_nothing(store: VectorStore) -> None:
     assert found(store, 1, 0) == ["a0"]
 
 
-@pytest.mark.promise("rag-082", "rag-085")
+@pytest.mark.promise("rag-082", "rag-085", "docs-036")
 def test_the_nearest_chunks_are_those_of_a_full_scan(store: VectorStore) -> None:
     rng = np.random.default_rng(7)
     vectors = rng.normal(size=(500, 8)).astype(np.float32)
@@ -329,3 +331,13 @@ async def test_a_small_store_of_ones_own_works_in_ingestion_and_in_the_query_gra
     asked = build_rag_query_graph(store, HashEmbedder(), MockProvider().queue_text("Nine [1]."))
     state = (await asked.build().run({"query": "What does a lamp cost?"})).raise_for_error().state
     assert [source.doc_id for source in state["answer_sources"]] == ["lamp"]
+
+
+@pytest.mark.promise("docs-032")
+def test_an_approximate_store_of_ones_own_answers_offline() -> None:
+    script = Path(__file__).parents[2] / "examples" / "own_vector_store.py"
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60, check=True)
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("36 documents, ")
+    assert "free of charge" in done.stdout
+    assert lines[-1].startswith("[")

@@ -28,12 +28,15 @@ class IndexFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Layout(msgspec.Struct, frozen=True, kw_only=True):
-    """The same as JSON has it. `dim` is there for an index without a manifest."""
+    """The same as JSON has it, or as an older version or a person wrote it: vectors as lists, fewer fields.
+
+    `dim` is there for an index without a manifest.
+    """
 
     manifest: IndexManifest | None = None
-    dim: int
+    dim: int | None = None
     chunks: list[Chunk]
-    vectors: str
+    vectors: str | list[list[float]]
     sources: list[SourceRecord] = []
     source_of: dict[str, str] = {}
 
@@ -113,13 +116,26 @@ def _parse(data: bytes, target: Path) -> IndexFile:
         )
     if layout.manifest is not None and layout.manifest.format > FORMAT:
         raise CorruptIndexError(f"{target} was written by a newer dialoom; upgrade to read it")
-    flat = np.frombuffer(base64.b64decode(layout.vectors, validate=True), "<f4").astype(np.float32)
-    if flat.size != len(layout.chunks) * layout.dim or layout.dim < 0:
-        raise ValueError("the vectors do not fit the chunks")
     return IndexFile(
         manifest=layout.manifest,
         chunks=layout.chunks,
-        vectors=flat.reshape(len(layout.chunks), layout.dim),
+        vectors=_vectors(layout),
         sources=layout.sources,
         source_of=layout.source_of,
     )
+
+
+def _vectors(layout: _Layout) -> FloatMatrix:
+    """One row per chunk. Raises `ValueError` when they do not fit."""
+    count = len(layout.chunks)
+    if isinstance(layout.vectors, str):
+        flat = np.frombuffer(base64.b64decode(layout.vectors, validate=True), "<f4").astype(np.float32)
+        if layout.dim is None or layout.dim < 0 or flat.size != count * layout.dim:
+            raise ValueError("the vectors do not fit the chunks")
+        return flat.reshape(count, layout.dim)
+    rows = np.array(layout.vectors, np.float32)
+    if count == 0:
+        return np.empty((0, layout.dim or 0), np.float32)
+    if rows.ndim != 2 or len(rows) != count:
+        raise ValueError("the vectors do not fit the chunks")
+    return rows

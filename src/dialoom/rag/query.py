@@ -82,6 +82,12 @@ class RagConfig(msgspec.Struct, frozen=True, kw_only=True):
     """What the model is told to do."""
     chat: ChatOptions = ChatOptions()
     """How the answer is asked for."""
+    history_channel: str = "rag_history"
+    """Where the conversation so far is read from and this turn is added to."""
+    sources_channel: str = "context_sources"
+    """Where the numbered sources are."""
+    chunks_channel: str = "chunks"
+    """Where what was found is."""
 
     def __post_init__(self) -> None:
         counts = {"k": self.k, "max_per_document": self.max_per_document}
@@ -118,7 +124,8 @@ def build_rag_query_graph(
 ) -> GraphBuilder:
     """The graph `retrieve -> build_context -> answer`; add to it, or `build()` it as it is.
 
-    Run it with the channel `query`, and `rag_history` (messages) to go on with a conversation. It leaves
+    Run it with the channel `query`, and `rag_history` (messages) to go on with a conversation; this name and
+    those of `chunks` and `context_sources` are for `config` to change. It leaves
     `chunks`, `context`, `context_sources`, `answer`, `answer_sources` (the sources cited), `answer_cited`
     (whether any is), `answer_cited_indexes`, `rag_history` with this turn, and `usage`. While it runs it
     emits `AnswerDelta`s, and one `AnswerCut` when it fails or is cancelled.
@@ -126,10 +133,10 @@ def build_rag_query_graph(
     config = config or RagConfig()
     builder = GraphBuilder("rag")
     builder.add_channel("query", type=str, default="")
-    builder.add_channel("rag_history", type=list[Message], default=[])
-    builder.add_channel("chunks", type=list[ScoredChunk], default=[])
+    builder.add_channel(config.history_channel, type=list[Message], default=[])
+    builder.add_channel(config.chunks_channel, type=list[ScoredChunk], default=[])
     builder.add_channel("context", type=str, default="")
-    builder.add_channel("context_sources", type=list[ContextSource], default=[])
+    builder.add_channel(config.sources_channel, type=list[ContextSource], default=[])
     builder.add_channel("search_queries", type=list[str], default=[])
     builder.add_channel("answer", type=str, default="")
     builder.add_channel("answer_sources", type=list[ContextSource], default=[])
@@ -165,7 +172,7 @@ class RetrieveNode:
 
     async def __call__(self, ctx: NodeContext) -> NodeResult:
         try:
-            return NodeResult.ok({"chunks": await self._retrieve(ctx)})
+            return NodeResult.ok({self._config.chunks_channel: await self._retrieve(ctx)})
         except DialoomError as error:
             await ctx.aemit(AnswerCut(code=error.code, message=str(error)))
             return NodeResult.fail(str(error))
@@ -201,9 +208,10 @@ class BuildContextNode:
         self._config = config
 
     def __call__(self, ctx: NodeContext) -> NodeResult:
-        numbered = number_sources(ctx.state["chunks"], max_tokens=self._config.max_context_tokens)
+        config = self._config
+        numbered = number_sources(ctx.state[config.chunks_channel], max_tokens=config.max_context_tokens)
         sources = mark_best_sentences(_query(ctx), numbered)
-        return NodeResult.ok({"context_sources": sources, "context": context_text(sources)})
+        return NodeResult.ok({config.sources_channel: sources, "context": context_text(sources)})
 
 
 class AnswerNode:
@@ -214,7 +222,7 @@ class AnswerNode:
         self._config = config
 
     async def __call__(self, ctx: NodeContext) -> NodeResult:
-        sources: list[ContextSource] = list(ctx.state["context_sources"])
+        sources: list[ContextSource] = list(ctx.state[self._config.sources_channel])
         parser = CitationParser(len(sources))
         said: list[str] = []
         try:
@@ -236,7 +244,9 @@ class AnswerNode:
                 "answer_sources": [sources[index - 1] for index in cited],
                 "answer_cited": bool(cited),
                 "answer_cited_indexes": cited,
-                "rag_history": self._recent([*self._history(ctx), user(_query(ctx)), assistant(answer)]),
+                self._config.history_channel: self._recent(
+                    [*self._history(ctx), user(_query(ctx)), assistant(answer)]
+                ),
                 "usage": response.usage,
             }
         )
@@ -270,7 +280,7 @@ class AnswerNode:
         return [system(self._config.instructions), *self._recent(self._history(ctx)), question]
 
     def _history(self, ctx: NodeContext) -> list[Message]:
-        return list(ctx.state["rag_history"])
+        return list(ctx.state[self._config.history_channel])
 
     def _recent(self, messages: list[Message]) -> list[Message]:
         """The newest messages, beginning with a question."""
