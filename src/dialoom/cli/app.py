@@ -22,6 +22,7 @@ from dialoom.cli.flags import (
     ServiceFlags,
 )
 from dialoom.cli.mcp_app import mcp_app
+from dialoom.cli.serve_flags import NO_SERVE_FLAGS, ServeFlags
 
 HELP = """\
 Ask your documents and get answers with citations: offline, or with any model.
@@ -95,6 +96,19 @@ def chat_command(
     from dialoom.cli.chat import chat
 
     return chat(knowledge, model)
+
+
+@app.command(name="serve")
+def serve_command(
+    *,
+    server: ServeFlags = NO_SERVE_FLAGS,
+    knowledge: KnowledgeFlags = NO_KNOWLEDGE_FLAGS,
+    model: ModelFlags = NO_MODEL_FLAGS,
+) -> ExitCode:
+    """Open the workbench: conversations, cards and knowledge in the browser, and the same over HTTP."""
+    from dialoom.cli.serve import run_server
+
+    return run_server(server, knowledge, model)
 
 
 @app.command(name="doctor")

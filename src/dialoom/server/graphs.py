@@ -1,24 +1,28 @@
 """Calls on graphs and on where their threads stood: look at a checkpoint, go on from it elsewhere."""
 
 import asyncio
-from collections.abc import Iterator, Mapping
+import base64
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
+from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line
 from dialoom.conversation.header import to_rfc3339
+from dialoom.conversation.store import ListedConversationStore
+from dialoom.dialog.outbox import outbox
+from dialoom.dialog.standing import turn_of
 from dialoom.graph import END, START, Checkpoint, CheckpointStore, Graph
 from dialoom.graph.definition import Definition, parsed
 from dialoom.server.problems import not_found
 from dialoom.server.routes import AnyRoute, Call, Nothing, Route
+from dialoom.server.talks import Talks
 
 MAX_CHECKPOINTS = 500
 MAX_STATE_BYTES = 1024 * 1024
 MAX_CHANNEL_BYTES = 64 * 1024
-_Thread = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
-
 Fields: TypeAlias = dict[str, Any]
 
 
@@ -59,28 +63,21 @@ class GraphPicture(msgspec.Struct, frozen=True):
     mermaid: str
 
 
-class ThreadQuery(msgspec.Struct, frozen=True):
-    """The thread a checkpoint is of; a conversation's thread has its id."""
-
-    thread: _Thread
-
-
 class HistoryQuery(msgspec.Struct, frozen=True):
-    """Which thread's history; with `run`, only what that run committed."""
+    """How many checkpoints to list."""
 
-    thread: _Thread
-    run: Annotated[str, msgspec.Meta(max_length=200)] = ""
     limit: Annotated[int, msgspec.Meta(ge=1, le=MAX_CHECKPOINTS)] = 100
 
 
 class CheckpointLine(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One committed superstep: what ran next after it, which channels it changed, who waits for an answer."""
+    """One committed superstep: which nodes ran, what runs next, which channels changed, how many wait."""
 
     id: str
     thread: str
     run: str
     step: int
     at: str
+    nodes: list[str]
     next: list[str]
     changed: list[str]
     waiting: int
@@ -101,41 +98,77 @@ class CheckpointState(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ForkTo(msgspec.Struct, frozen=True):
-    """The graph that goes on; a fork is a new thread."""
+    """The graph that goes on in a new thread; a conversation's checkpoint needs none."""
 
-    graph: _Thread
+    graph: Annotated[str, msgspec.Meta(max_length=200)] = ""
 
 
-class Forked(msgspec.Struct, frozen=True):
-    """The thread that stands where the checkpoint stood."""
+class Forked(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """A conversation with what the checkpoint had said, or a thread that stands where it stood."""
 
-    thread: str
-    checkpoint: str
+    conversation_id: str = ""
+    thread: str = ""
+
+
+TOOL_LOOP = GraphPicture(
+    "dialog",
+    [
+        GraphNode(START, "start"),
+        GraphNode("model", "node"),
+        GraphNode("tools", "node"),
+        GraphNode(END, "end"),
+    ],
+    [
+        GraphEdge(START, "model"),
+        GraphEdge("model", "tools", "calls"),
+        GraphEdge("tools", "model"),
+        GraphEdge("model", END, "answer"),
+    ],
+    "flowchart TD\n    start([start]) --> model --> finish([end])\n    model -. calls .-> tools --> model",
+)
+"""The graph of every dialog: the model routes by what it says, which no static edge tells."""
 
 
 class Graphs:
     """Serves graphs by id and the checkpoints of one store."""
 
-    def __init__(self, graphs: Mapping[str, Graph], checkpoints: CheckpointStore) -> None:
+    def __init__(
+        self,
+        graphs: Mapping[str, Graph],
+        checkpoints: CheckpointStore,
+        store: ListedConversationStore,
+        talks: Talks,
+    ) -> None:
         self._graphs = dict(graphs)
         self._checkpoints = checkpoints
+        self._store = store
+        self._talks = talks
 
     def routes(self) -> list[AnyRoute]:
-        one = "/api/v1/checkpoints/{id}"
+        one, conversation = "/api/v1/checkpoints/{id}", "/api/v1/conversations/{id}"
         return [
             Route("GET", "/api/v1/graphs", self.list_all, answer=GraphList, summary="List graphs"),
             Route("GET", "/api/v1/graphs/{id}", self.show, answer=GraphPicture, summary="Show a graph"),
             Route(
-                "GET", "/api/v1/checkpoints", self.history, query=HistoryQuery, answer=CheckpointList,
-                summary="List the checkpoints of a thread, newest first",
+                "GET", conversation + "/graph", self.show_loop, answer=GraphPicture,
+                summary="Show the graph that answers in a conversation",
             ),
             Route(
-                "GET", one, self.inspect, query=ThreadQuery, answer=CheckpointState,
-                summary="Look at a checkpoint's state",
+                "GET", conversation + "/checkpoints", self.of_conversation, query=HistoryQuery,
+                answer=CheckpointList, summary="List where a conversation's run stood, newest first",
             ),
             Route(
-                "POST", one + "/fork", self.fork, query=ThreadQuery, body=ForkTo, answer=Forked, status=201,
-                summary="Begin a thread where a checkpoint stood",
+                "GET", "/api/v1/runs/{id}/checkpoints", self.of_run, query=HistoryQuery,
+                answer=CheckpointList, summary="List where a run stood, newest first",
+            ),
+            Route(
+                "GET", "/api/v1/threads/{thread}/checkpoints", self.of_thread, query=HistoryQuery,
+                answer=CheckpointList, summary="List where a graph's thread stood, newest first",
+            ),
+            Route("GET", one, self.inspect, answer=CheckpointState, summary="Look at a checkpoint's state"),
+            Route(
+                "POST", one + "/fork", self.fork, body=ForkTo, answer=Forked, status=201, refusals=(415,),
+                summary="Begin a conversation, or a thread, where a checkpoint stood",
             ),
         ]  # fmt: skip
 
@@ -143,35 +176,43 @@ class Graphs:
         return GraphList([GraphName(id_, graph.name) for id_, graph in sorted(self._graphs.items())])
 
     async def show(self, call: Call[Nothing, Nothing]) -> GraphPicture:
-        graph = self._graph(call.name("id"))
-        definition = parsed(graph.to_dict())
-        return GraphPicture(
-            graph.name, list(_nodes(definition)), list(_edges(definition)), graph.to_mermaid()
-        )
+        return _picture(self._graph(call.name("id")))
 
-    async def history(self, call: Call[HistoryQuery, Nothing]) -> CheckpointList:
-        query = call.query
+    async def show_loop(self, call: Call[Nothing, Nothing]) -> GraphPicture:
+        await self._store.header(call.id())
+        return TOOL_LOOP
 
-        def read() -> list[CheckpointLine]:
-            found = (
-                each
-                for each in self._checkpoints.history(query.thread)
-                if not query.run or each.run_id == query.run
-            )
-            return [checkpoint_line(each) for each in islice(found, query.limit)]
+    async def of_conversation(self, call: Call[HistoryQuery, Nothing]) -> CheckpointList:
+        await self._store.header(call.id())
+        return await self._list(call.id(), call.query.limit)
 
-        return CheckpointList(await asyncio.to_thread(read))
+    async def of_run(self, call: Call[HistoryQuery, Nothing]) -> CheckpointList:
+        thread = self._talks.find(call.id()).conversation_id
+        return await self._list(thread, call.query.limit)
 
-    async def inspect(self, call: Call[ThreadQuery, Nothing]) -> CheckpointState:
-        checkpoint = await self._load(call.query.thread, call.name("id"))
+    async def of_thread(self, call: Call[HistoryQuery, Nothing]) -> CheckpointList:
+        return await self._list(call.name("thread"), call.query.limit)
+
+    async def inspect(self, call: Call[Nothing, Nothing]) -> CheckpointState:
+        checkpoint = await self._load(call.name("id"))
         state, cut = await asyncio.to_thread(plain_state, checkpoint.state)
-        return CheckpointState(checkpoint_line(checkpoint), state, cut)
+        return CheckpointState(checkpoint_line(checkpoint, ()), state, cut)
 
-    async def fork(self, call: Call[ThreadQuery, ForkTo]) -> Forked:
-        graph = self._graph(call.body.graph)
-        checkpoint = await self._load(call.query.thread, call.name("id"))
-        first = await graph.fork(checkpoint)
-        return Forked(first.thread_id, first.id)
+    async def fork(self, call: Call[Nothing, ForkTo]) -> Forked:
+        checkpoint = await self._load(call.name("id"))
+        if call.body.graph:
+            first = await self._graph(call.body.graph).fork(checkpoint)
+            return Forked(thread=first.thread_id)
+        said = entries_at(checkpoint)
+        return Forked(conversation_id=await self._talks.branch(checkpoint.thread_id, said))
+
+    async def _list(self, thread: str, limit: int) -> CheckpointList:
+        def read() -> list[Checkpoint]:
+            return list(islice(self._checkpoints.history(thread), limit))
+
+        found = await asyncio.to_thread(read)
+        ran = {each.id: each.frontier.nodes for each in found}
+        return CheckpointList([checkpoint_line(each, ran.get(each.parent_id or "", ())) for each in found])
 
     def _graph(self, graph_id: str) -> Graph:
         graph = self._graphs.get(graph_id)
@@ -179,21 +220,39 @@ class Graphs:
             raise not_found("graph", graph_id)
         return graph
 
-    async def _load(self, thread: str, checkpoint_id: str) -> Checkpoint:
+    async def _load(self, name: str) -> Checkpoint:
+        try:
+            thread, checkpoint_id = msgspec.json.decode(base64.urlsafe_b64decode(name), type=tuple[str, str])
+        except (ValueError, msgspec.DecodeError):
+            raise not_found("checkpoint", name) from None
         found = await asyncio.to_thread(self._checkpoints.load, thread, checkpoint_id)
         if found is None:
-            raise not_found("checkpoint", checkpoint_id)
+            raise not_found("checkpoint", name)
         return found
 
 
-def checkpoint_line(checkpoint: Checkpoint) -> CheckpointLine:
-    """Return what a list shows of a checkpoint."""
+def entries_at(checkpoint: Checkpoint) -> int:
+    """Return how many entries a conversation showed at a checkpoint of it. Raises `UsageError`."""
+    if "seen" not in checkpoint.state or "turn" not in checkpoint.state:
+        raise UsageError("this checkpoint is of no conversation; name the graph that goes on from it")
+    return turn_of(checkpoint).seen + len(outbox(checkpoint))
+
+
+def _picture(graph: Graph) -> GraphPicture:
+    definition = parsed(graph.to_dict())
+    return GraphPicture(graph.name, list(_nodes(definition)), list(_edges(definition)), graph.to_mermaid())
+
+
+def checkpoint_line(checkpoint: Checkpoint, ran: Sequence[str]) -> CheckpointLine:
+    """Return what a list shows of a checkpoint; `ran` are the nodes whose results it has."""
+    place = msgspec.json.encode((checkpoint.thread_id, checkpoint.id))
     return CheckpointLine(
-        id=checkpoint.id,
+        id=base64.urlsafe_b64encode(place).decode(),
         thread=checkpoint.thread_id,
         run=checkpoint.run_id,
         step=checkpoint.step,
         at=to_rfc3339(checkpoint.created),
+        nodes=list(ran),
         next=list(checkpoint.frontier.nodes),
         changed=list(dict.fromkeys(op.channel for op in checkpoint.ops)),
         waiting=len(checkpoint.interrupts),

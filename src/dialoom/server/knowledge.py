@@ -14,12 +14,14 @@ from dialoom.base.text import one_line
 from dialoom.llm import Provider
 from dialoom.rag import HashEmbedder, LoadOptions, RagConfig, SlidingWindowChunker
 from dialoom.rag.service import RagService, Response, ServiceAccess, ServiceSettings
-from dialoom.rag.service.requests import AnyRequest
+from dialoom.rag.service.requests import AnyRequest, SearchChunks
 from dialoom.server.files import StoredFile, safe_name
 from dialoom.server.problems import ProblemError, not_found
 from dialoom.stores import SqliteVectorStore
 
 MAX_BASES = 100
+MAX_QUESTION = 4_000
+"""Characters of a text that are looked up."""
 
 Fields: TypeAlias = dict[str, Any]
 
@@ -119,6 +121,18 @@ class KnowledgeBases:
         await _on_disk(copy)
         return str(place)
 
+    async def passages(self, base_id: str, question: str) -> list[object]:
+        """Return the numbered passages of one base that a question is to be answered from."""
+        base = await self.open(base_id)
+        if not question.strip():
+            return []
+        found = (await base.ask(SearchChunks(query=question[:MAX_QUESTION], k=self._config.k)))[-1]
+        hits = msgspec.convert(found["hits"], list[_Hit])
+        return [
+            {"index": at, "id": hit.id, "title": hit.title, "text": hit.text}
+            for at, hit in enumerate(hits, 1)
+        ]
+
     def close(self) -> None:
         """Let go of every index."""
         while self._open:
@@ -163,6 +177,12 @@ async def _on_disk(work: Callable[[], None]) -> None:
     except OSError as error:
         reason = (error.strerror or "error").lower()
         raise StoreError(f"the knowledge folder cannot be written ({reason}); free some space") from error
+
+
+class _Hit(msgspec.Struct, frozen=True):
+    id: str
+    title: str
+    text: str
 
 
 def refusal(line: Response) -> ProblemError:

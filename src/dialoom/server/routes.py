@@ -20,7 +20,7 @@ B = TypeVar("B")
 A = TypeVar("A")
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_MAX_NAME = 200
+_MAX_NAME = 400
 _EVERY_METHOD = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 
 
@@ -44,7 +44,7 @@ class Call(Generic[Q, B]):
         return value
 
     def name(self, name: str) -> str:
-        """Return a word of the path that is not an id: the name of a thing, at most 200 characters."""
+        """Return a word of the path that is not an id: the name of a thing, at most 400 characters."""
         value: str = self.request.path_params[name]
         if len(value) > _MAX_NAME:
             raise not_found(name, value)

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias, cast
@@ -15,6 +16,7 @@ from dialoom.conversation.cards.form_registry import FormRegistry
 from dialoom.conversation.cards.registry import CardRegistry
 from dialoom.conversation.cards.unknown import UnknownCard
 from dialoom.conversation.entries import CardEntry, Entry, TextEntry
+from dialoom.conversation.grounds import KEY
 from dialoom.conversation.header import Header, WorkflowMode, to_rfc3339
 from dialoom.conversation.store import ListedConversationStore, Window
 from dialoom.dialog.settings import settings_in
@@ -111,6 +113,7 @@ class Transcript:
         self._first: dict[str, int] = {}
         self._newest: dict[int, tuple[int, CardEntry]] = {}
         self._later: set[int] = set()
+        self._grounds: list[tuple[int, list[object]]] = []
         for entry in entries:
             self.add(entry)
 
@@ -118,6 +121,8 @@ class Transcript:
         """Take the next entry; return the index at which it is shown."""
         index, self.count = self.count, self.count + 1
         if not isinstance(entry, CardEntry):
+            if entry.role == "user":
+                self._grounds.append((index, _listed(entry.meta.get(KEY))))
             return index
         self._states.append((index, entry.card_id, entry))
         return self._place(*self._states[-1])
@@ -126,11 +131,17 @@ class Transcript:
         """Forget all but the first `keep` entries."""
         self.count = keep
         self._states = [state for state in self._states if state[0] < keep]
+        self._grounds = [each for each in self._grounds if each[0] < keep]
         self._first.clear()
         self._newest.clear()
         self._later.clear()
         for state in self._states:
             self._place(*state)
+
+    def grounds(self, index: int) -> list[object]:
+        """Return the passages of the question that the entry at `index` answers."""
+        at = bisect_left(self._grounds, index, key=lambda each: each[0])
+        return self._grounds[at - 1][1] if at else []
 
     def is_folded(self, index: int) -> bool:
         """Tell whether the entry is a later state of a card, which is shown in its first place."""
@@ -212,7 +223,8 @@ class Shelf:
     def entry(self, index: int, entry: Entry, transcript: Transcript) -> Shown:
         """Show the entry at `index`, which is its first place when it is a card."""
         if isinstance(entry, TextEntry):
-            return _text(index, entry)
+            answers = entry.role == "assistant" and entry.content
+            return _text(index, entry, transcript.grounds(index) if answers else [])
         rev, newest = transcript.newest(index)
         card = self.cards.decode_entry(newest, self.forms)
         if isinstance(card, UnknownCard):
@@ -243,7 +255,7 @@ def _settings(header: Header) -> ShownSettings:
     )
 
 
-def _text(index: int, entry: TextEntry) -> ShownText:
+def _text(index: int, entry: TextEntry, sources: list[object]) -> ShownText:
     return ShownText(
         index=index,
         role=entry.role,
@@ -254,7 +266,7 @@ def _text(index: int, entry: TextEntry) -> ShownText:
         tool_call_id=entry.tool_call_id,
         tool_name=entry.tool_name,
         is_error=entry.is_error,
-        sources=_listed(entry.meta.get("sources")),
+        sources=sources,
         attachments=_listed(entry.meta.get("attachments")),
     )
 

@@ -33,6 +33,9 @@ class PageFiles:
     def routes(self) -> list[BaseRoute]:
         return [
             PathRoute("/", self.index, methods=["GET"]),
+            PathRoute(
+                "/c/{id}", self.index, methods=["GET"]
+            ),  # a conversation's own address, for reloads and links
             PathRoute("/{path:path}", self.file, methods=list(_ALL)),
         ]
 

@@ -3,15 +3,18 @@
 A run belongs to nobody's connection. Whoever leaves and comes back finds it where it is.
 """
 
+import asyncio
 from collections import OrderedDict
-from collections.abc import Mapping
-from weakref import WeakSet
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeAlias, cast
+from weakref import WeakSet, WeakValueDictionary
 
 import msgspec
 
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
 from dialoom.base.errors import UsageError
 from dialoom.conversation.entries import CardEntry, TextEntry
+from dialoom.conversation.grounds import KEY
 from dialoom.conversation.header import to_rfc3339
 from dialoom.dialog import Center, Dialog, DialogEvent, RunFailed, RunFinished, RunHandle, RunStarted
 from dialoom.server.hub import EventHub
@@ -21,6 +24,10 @@ from dialoom.server.watched import WatchedStore
 
 MAX_OPEN = 500
 MAX_REMEMBERED = 2_000
+
+
+Ground: TypeAlias = Callable[[str], Awaitable[list[object]]]
+"""Finds the numbered passages a question is to be answered from, each with `index`, `id`, `title`, `text`."""
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,12 +43,20 @@ class Talks:
     """Every change of a conversation goes through its dialog here, so that what is in memory is right."""
 
     def __init__(
-        self, center: Center, store: WatchedStore, hub: EventHub, *, clock: Clock = SYSTEM_CLOCK
+        self,
+        center: Center,
+        store: WatchedStore,
+        hub: EventHub,
+        *,
+        ground: Ground | None = None,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._center = center
         self._store = store
         self._hub = hub
+        self._ground = ground
         self._clock = clock
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._followed: WeakSet[Dialog] = WeakSet()
         self._used: OrderedDict[str, None] = OrderedDict()
         self._tales: OrderedDict[str, RunTale] = OrderedDict()
@@ -90,6 +105,13 @@ class Talks:
         The same key again says nothing again, while it is among the newest 2,000.
         """
         dialog = await self.open(conversation_id)
+        async with self._turns.setdefault(conversation_id, asyncio.Lock()):
+            return await self._send(dialog, text, attachments=attachments, key=key)
+
+    async def _send(
+        self, dialog: Dialog, text: str, *, attachments: list[object], key: str
+    ) -> tuple[int, str]:
+        conversation_id = dialog.id
         known = self._sent.get((conversation_id, key)) if key else None
         if known is not None:
             return known
@@ -97,8 +119,7 @@ class Talks:
             raise UsageError("there is nothing to send; write a text")
         if dialog.is_running:
             raise _busy(self.running(conversation_id))
-        meta: dict[str, object] = {"attachments": attachments} if attachments else {}
-        dialog.append_message(TextEntry(role="user", content=text, meta=meta))
+        dialog.append_message(await self._question(text, attachments))
         index = dialog.message_count - 1
         handle = self._begin(dialog, dialog.run())
         if key:
@@ -115,7 +136,11 @@ class Talks:
     async def edit(self, conversation_id: str, index: int, text: str) -> tuple[str, str]:
         """Say something else in place of a message, in a branch; return the branch's id and the run's."""
         dialog = await self._loaded(conversation_id)
-        return await self._run_branch(await dialog.edit(index, text))
+        before = dialog.message(index)
+        if not isinstance(before, TextEntry) or before.role != "user":
+            raise UsageError(f"entry {index} is not a text of the user; edit one that is")
+        question = await self._question(text, _attached(before))
+        return await self._run_branch((await dialog.branch(index)).append_message(question))
 
     async def branch(self, conversation_id: str, at: int) -> str:
         """Return the id of a branch with the first `at` entries."""
@@ -190,6 +215,13 @@ class Talks:
         else:
             await self._center.aclose()
 
+    async def _question(self, text: str, attachments: list[object]) -> TextEntry:
+        """Return what a person says, with the passages it is to be answered from."""
+        meta: dict[str, object] = {"attachments": attachments} if attachments else {}
+        if self._ground is not None and (passages := await self._ground(text)):
+            meta[KEY] = passages
+        return TextEntry(role="user", content=text, meta=meta)
+
     async def _loaded(self, conversation_id: str) -> Dialog:
         dialog = await self.open(conversation_id)
         await dialog.load()
@@ -238,6 +270,11 @@ class Talks:
             del self._used[oldest]
             if dialog is not None:
                 await self._center.release_dialog(oldest)
+
+
+def _attached(entry: TextEntry) -> list[object]:
+    kept = entry.meta.get("attachments")
+    return list(cast("list[object]", kept)) if isinstance(kept, list) else []
 
 
 def _busy(run_id: str | None) -> ProblemError:

@@ -19,10 +19,11 @@ from dialoom.conversation.cards.form_registry import FormRegistry
 from dialoom.conversation.cards.registry import CardRegistry
 from dialoom.conversation.drafts import DraftStore
 from dialoom.conversation.store import ListedConversationStore
-from dialoom.dialog import Center, Stores
+from dialoom.dialog import Center, Stores, ToolSource
 from dialoom.graph import CheckpointStore, Graph
 from dialoom.server.background import Background
 from dialoom.server.cards import Cards
+from dialoom.server.catalogue import Catalogue
 from dialoom.server.conversations import Conversations
 from dialoom.server.dataset_store import DatasetStore
 from dialoom.server.datasets import Datasets
@@ -41,7 +42,7 @@ from dialoom.server.settings import ServerSettings
 from dialoom.server.shown import Shelf
 from dialoom.server.static import PageFiles
 from dialoom.server.streams import Streams
-from dialoom.server.talks import Talks
+from dialoom.server.talks import Ground, Talks
 from dialoom.server.tokens import Doorkeeper
 from dialoom.server.watched import WatchedStore
 
@@ -61,6 +62,10 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     cards: CardRegistry = DEFAULT_CARDS
     forms: FormRegistry = FormRegistry()
     knowledge: KnowledgeBases | None = None
+    ground: Ground | None = None
+    """Finds the passages that questions are answered from; None answers without any."""
+    tool_source: ToolSource | None = None
+    """Connects a tool server that people want to try."""
 
 
 class Workbench:
@@ -85,8 +90,8 @@ class Workbench:
         self._datasets = DatasetStore(settings.data / "datasets.sqlite")
         self._shelf = Shelf(parts.store, parts.cards, parts.forms, self._running)
         self.store = WatchedStore(parts.store, self.hub, self._shelf)
-        center = parts.center(Stores(self.store, parts.checkpoints))
-        self._talks = Talks(center, self.store, self.hub, clock=clock)
+        self._center = parts.center(Stores(self.store, parts.checkpoints))
+        self._talks = Talks(self._center, self.store, self.hub, ground=parts.ground, clock=clock)
         self._streams = Streams(self.hub, self.store, most=settings.max_streams)
         gauges = {
             "open_streams": lambda: self._streams.open,
@@ -130,7 +135,11 @@ class Workbench:
         yield from self._streams.routes()
         yield from Files(self._files).routes()
         yield from Datasets(self._datasets, self._files).routes()
-        yield from Graphs(parts.graphs, parts.checkpoints).routes()
+        yield from Graphs(parts.graphs, parts.checkpoints, self.store, self._talks).routes()
+        yield from Catalogue(
+            self._center, parts.tool_source, settings.data / "settings.json",
+            features={"kb": parts.knowledge is not None, "mcp": True, "graphs": True},
+        ).routes()  # fmt: skip
         if parts.knowledge is not None:
             yield from KnowledgeCalls(parts.knowledge, self._files, self.hub, self._background).routes()
 

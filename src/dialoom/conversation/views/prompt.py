@@ -11,6 +11,7 @@ from dialoom.conversation.cards.card import MAX_NOTE, Card
 from dialoom.conversation.cards.registry import CardRegistry
 from dialoom.conversation.cards.unknown import UnknownCard
 from dialoom.conversation.entries import CardEntry, Entry, TextEntry
+from dialoom.conversation.grounds import grounds_of
 from dialoom.llm.messages import Message, assistant, tool_result, user
 from dialoom.llm.messages import system as system_message
 from dialoom.llm.trim import Bounds, TurnWindow, refuse_below_one
@@ -50,8 +51,9 @@ def prompt(
 
     `system` is the one system message; without it the stored system texts are, in front. Reasoning is left
     out. A card is one assistant note of at most 200 characters, where its newest state was shown, so that
-    limits keep what was submitted last. The results of a tool call follow it at once, a result without a call
-    is left out; a call that has no result is the wire's to answer.
+    limits keep what was submitted last. The passages kept with the newest question go before it, and those of
+    older ones nowhere. The results of a tool call follow it at once, a result without a call is left out; a
+    call that has no result is the wire's to answer.
     """
     guides = _guides(entries) if system is None else (system_message(system),)
     messages = (*guides, *_messages(entries, registry))
@@ -80,6 +82,7 @@ class _Blocks:
 
 def _messages(entries: Sequence[Entry], registry: CardRegistry) -> tuple[Message, ...]:
     cards = _newest_cards(entries, registry)
+    newest = max((index for index, entry in enumerate(entries) if _is_question(entry)), default=-1)
     grouped = _Blocks()
     for index, entry in enumerate(entries):
         match entry:
@@ -89,12 +92,16 @@ def _messages(entries: Sequence[Entry], registry: CardRegistry) -> tuple[Message
                 result = tool_result(call_id, entry.content, name=entry.tool_name, is_error=entry.is_error)
                 grouped.add_result(call_id, result)
             case TextEntry(role="user"):
-                grouped.add(user(entry.content))
+                grouped.add(user(entry.content, sources=grounds_of(entry) if index == newest else ()))
             case TextEntry(role="assistant") if entry.content or entry.tool_calls:
                 grouped.add(assistant(entry.content, calls=entry.tool_calls))
             case _:
                 pass  # system texts stand in front, older states of a card and empty answers say nothing
     return tuple(message for block in grouped.blocks for message in block)
+
+
+def _is_question(entry: Entry) -> bool:
+    return isinstance(entry, TextEntry) and entry.role == "user"
 
 
 def _guides(entries: Sequence[Entry]) -> tuple[Message, ...]:

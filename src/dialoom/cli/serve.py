@@ -1,0 +1,143 @@
+"""`dialoom serve`: the workbench over HTTP, for this machine or behind a proxy."""
+
+import asyncio
+import os
+import socket
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+
+import msgspec
+
+from dialoom.agent import AGENT_TYPES
+from dialoom.base.errors import UsageError
+from dialoom.cli.exits import ExitCode
+from dialoom.cli.flags import KnowledgeFlags, ModelFlags
+from dialoom.cli.knowledge import bring_in, load_options, tell
+from dialoom.cli.model import OpenModel, announce, open_model
+from dialoom.cli.progress import say
+from dialoom.cli.serve_flags import ServeFlags
+from dialoom.conversation.cards import FormRegistry, builtin_cards
+from dialoom.dialog import Center, RunPolicy, Skill, Stores
+from dialoom.llm import ChatOptions, Model
+from dialoom.rag import RagConfig
+from dialoom.server import Parts, ServerSettings, Workbench
+from dialoom.server.knowledge import KnowledgeBases, MountedBase
+from dialoom.server.serving import listen, serve
+from dialoom.server.settings import is_loopback
+from dialoom.server.tokens import load_token
+from dialoom.stores import SqliteCheckpointStore, SqliteConversationStore, SqliteVectorStore
+from dialoom.tools.builtin import calculator, clock_tool
+
+TOKEN_NAME = "DIALOOM_SERVER_TOKEN"  # noqa: S105 - the name of the variable
+DOCS = "docs"
+"""The id of the knowledge base that `--docs` and `--index` name."""
+
+
+def run_server(flags: ServeFlags, knowledge: KnowledgeFlags, model: ModelFlags) -> ExitCode:
+    """Serve until Ctrl-C or SIGTERM. The stores outlive the event loop, so that a run can be gone on with."""
+    settings = _settings(flags)
+    with ExitStack() as stack:
+        listening = stack.enter_context(listen(settings))
+        settings = msgspec.structs.replace(settings, port=listening.getsockname()[1])
+        conversations = stack.enter_context(SqliteConversationStore(flags.data / "conversations.sqlite"))
+        checkpoints = stack.enter_context(
+            SqliteCheckpointStore(flags.data / "checkpoints.sqlite", types=AGENT_TYPES)
+        )
+        asyncio.run(_run(settings, listening, conversations, checkpoints, knowledge=knowledge, model=model))
+    say("stopped")
+    return ExitCode.OK
+
+
+def _settings(flags: ServeFlags) -> ServerSettings:
+    """Return the settings. Raises `UsageError` for an open address without a token that was chosen for it."""
+    token = os.environ.get(TOKEN_NAME, "")
+    if not token and not is_loopback(flags.host):
+        raise UsageError(
+            f"{flags.host} can be reached by others; set {TOKEN_NAME} to a secret of your own first"
+        )
+    return ServerSettings(
+        token=token or load_token(flags.data / "token"),
+        data=flags.data,
+        host=flags.host,
+        port=flags.port,
+        allowed_hosts=flags.allow_host,
+        secure=flags.secure,
+    )
+
+
+async def _run(
+    settings: ServerSettings,
+    listening: socket.socket,
+    conversations: SqliteConversationStore,
+    checkpoints: SqliteCheckpointStore,
+    *,
+    knowledge: KnowledgeFlags,
+    model: ModelFlags,
+) -> None:
+    async with AsyncExitStack() as stack:
+        opened = await stack.enter_async_context(open_model(model))
+        bases = await stack.enter_async_context(_bases(settings, knowledge, opened))
+        forms, cards = FormRegistry(), builtin_cards()
+        grounded = DOCS in await bases.ids()
+
+        def center(stores: Stores) -> Center:
+            policy = RunPolicy(chat=ChatOptions(max_tokens=model.max_tokens))
+            made = Center(stores, forms=forms, cards=cards, policy=policy)
+            made.add_provider(opened.provider, default=True, models=_models(opened))
+            made.add_tool(calculator).add_tool(clock_tool())
+            return made.add_skill(GROUNDED) if grounded else made
+
+        async def ground(question: str) -> list[object]:
+            return await bases.passages(DOCS, question)
+
+        parts = Parts(
+            store=conversations,
+            checkpoints=checkpoints,
+            center=center,
+            cards=cards,
+            forms=forms,
+            knowledge=bases,
+            ground=ground if grounded else None,
+        )
+        workbench = Workbench(settings, parts)
+        announce(opened.choice)
+        await serve(workbench, listening, ready=lambda: _tell_address(workbench))
+
+
+GROUNDED = Skill(
+    name="answers-from-sources",
+    description="Answers from the numbered sources that come with a question, and cites them.",
+    instructions=RagConfig().instructions,
+    mode="always",
+)
+
+
+@asynccontextmanager
+async def _bases(
+    settings: ServerSettings, knowledge: KnowledgeFlags, opened: OpenModel
+) -> AsyncGenerator[KnowledgeBases]:
+    """Give the knowledge bases, with the index of the flags among them when there is one."""
+    mounted: dict[str, MountedBase] = {}
+    if knowledge.docs is not None:
+        with SqliteVectorStore(knowledge.index) as store:
+            tell(await bring_in(knowledge.docs, store), knowledge.docs, always=False)
+    if knowledge.docs is not None or knowledge.index.exists():
+        name = knowledge.docs.name if knowledge.docs is not None else knowledge.index.stem
+        mounted[DOCS] = MountedBase(name=name or DOCS, index=knowledge.index)
+    yield KnowledgeBases(
+        settings.data / "kb",
+        opened.provider,
+        config=RagConfig(chat=opened.options, k=knowledge.top_k),
+        load=load_options(knowledge.index),
+        mounted=mounted,
+    )
+
+
+def _models(opened: OpenModel) -> tuple[Model, ...] | None:
+    """Return the one model that was chosen; its provider is not asked for others before they are wanted."""
+    name = opened.choice.model
+    return (Model(id=name, provider=opened.provider.id),) if name else None
+
+
+def _tell_address(workbench: Workbench) -> None:
+    say(f"open {workbench.login_url} (works once, for a day; Ctrl-C ends the server)")

@@ -1,0 +1,29 @@
+"""Options of `dialoom serve`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Group, Parameter, validators
+
+_SERVER = Group("Server", sort_key=0)
+
+
+@Parameter(name="*", group=_SERVER)
+@dataclass(frozen=True, kw_only=True)
+class ServeFlags:
+    """Where the server listens, and where it keeps what it is told."""
+
+    host: str = "127.0.0.1"
+    """The address to listen at; one that others reach needs DIALOOM_SERVER_TOKEN and --allow-host."""
+    port: Annotated[int, Parameter(validator=validators.Number(gte=0, lte=65_535))] = 8_321
+    """The port; 0 takes any that is free."""
+    data: Path = Path(".dialoom/server")
+    """The folder of conversations, files and the token."""
+    allow_host: tuple[str, ...] = ()
+    """A further host name people use, such as that of a proxy; may be given more than once."""
+    secure: Annotated[bool, Parameter(negative="")] = False
+    """People come over https, through a proxy."""
+
+
+NO_SERVE_FLAGS = ServeFlags()
