@@ -129,6 +129,9 @@ _TYPES: Mapping[type, str] = {
 }
 
 
+_FLAT: Final = frozenset((bool, int))
+
+
 class _Size(NamedTuple):
     nodes: int
     depth: int
@@ -158,9 +161,9 @@ def _measure(value: object, *, max_nodes: int) -> _Size | Violation:
     while waiting:
         place = waiting.pop()
         nodes += 1
-        depth = max(depth, place.depth)
         problem = _problem_of(place.value)
         inside = _inside(place.value)
+        depth = max(depth, place.depth + bool(inside))
         if isinstance(place.value, str):
             text += len(place.value)
         if problem:
@@ -169,7 +172,11 @@ def _measure(value: object, *, max_nodes: int) -> _Size | Violation:
             return Violation(place.path(), f"is nested more than {MAX_DEPTH} levels deep")
         if nodes + len(waiting) + len(inside) > max_nodes or text > MAX_VALUE_TEXT:
             return Violation("$", f"is larger than {max_nodes} values or {MAX_VALUE_TEXT} characters")
-        waiting += [_Place(item, key, place, place.depth + 1) for key, item in inside]
+        for key, item in inside:
+            if item is None or type(item) in _FLAT:
+                nodes += 1
+            else:
+                waiting.append(_Place(item, key, place, place.depth + 1))
     return _Size(nodes, depth)
 
 
