@@ -8,6 +8,7 @@ import msgspec
 from dialoom.mcp.catalog import Listing
 from dialoom.mcp.changes import ListKind, OnChange
 from dialoom.mcp.config import MCPServerConfig
+from dialoom.mcp.config_fields import McpTimeouts
 from dialoom.mcp.connection import ConnectionState, Live
 from dialoom.mcp.errors import McpError
 from dialoom.mcp.inputs import Elicit, Fields
@@ -68,9 +69,17 @@ class MCPClient:
         self._prompts = Listing[Any](lambda: session.list_all("prompts"), session.changes, kind="prompts")
 
     @classmethod
-    def over(cls, make: Callable[[], LineTransport], *, name: str, options: MCPOptions | None = None) -> Self:
+    def over(
+        cls,
+        make: Callable[[], LineTransport],
+        *,
+        name: str,
+        options: MCPOptions | None = None,
+        timeouts: McpTimeouts | None = None,
+    ) -> Self:
         """Return a client over transports of your own; `make` is called for each connection."""
-        return cls(MCPServerConfig(name), options, make_route=route_of_lines(make))
+        config = MCPServerConfig(name, timeouts=timeouts or McpTimeouts())
+        return cls(config, options, make_route=route_of_lines(make))
 
     @classmethod
     def in_process(cls, server: object, *, name: str, options: MCPOptions | None = None) -> Self:

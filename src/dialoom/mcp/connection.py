@@ -11,7 +11,7 @@ from dialoom.base.errors import UsageError
 from dialoom.mcp.backoff import Backoff, Budget
 from dialoom.mcp.config_fields import McpTimeouts
 from dialoom.mcp.errors import NO_FACTS, McpError, McpFacts
-from dialoom.mcp.logs import OURS
+from dialoom.mcp.logs import OURS, hush
 from dialoom.mcp.patience import Patience
 from dialoom.mcp.redact import Redaction
 
@@ -131,11 +131,13 @@ class Connection:
         self._live: Live | None = None
         self._outcome: asyncio.Future[Live | McpError] | None = None
         self._task: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._wake = asyncio.Event()
         self._closing = False
 
     async def connect(self) -> Live:
         """Return the live connection, trying anew at once if there is none. Raises `McpError`."""
+        self._check_loop()
         if self._live is None or not self._live.usable:
             self._begin(anew=True)
             self._wake.set()
@@ -146,6 +148,7 @@ class Connection:
 
         After a failed attempt it raises that failure at once, though the next attempt is on its way.
         """
+        self._check_loop()
         if self._live is not None and self._live.usable:
             return self._live
         outcome = await asyncio.shield(self._begin(anew=False))
@@ -185,6 +188,14 @@ class Connection:
             task.cancel()
             await asyncio.wait({task}, timeout=CLOSE_MARGIN)
 
+    def _check_loop(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._loop = self._loop or loop
+        if loop is not self._loop:
+            raise UsageError(
+                f"mcp server {self.name!r} belongs to another event loop; make a client for each"
+            )
+
     def _begin(self, *, anew: bool) -> "asyncio.Future[Live | McpError]":
         """Return the outcome of the attempt that counts, and see to it that somebody makes it."""
         if self._closing:
@@ -193,10 +204,6 @@ class Connection:
         outcome = self._outcome
         if outcome is None or (outcome.done() and (anew or isinstance(outcome.result(), Live))):
             outcome = self._outcome = loop.create_future()
-        if outcome.get_loop() is not loop:
-            raise UsageError(
-                f"mcp server {self.name!r} belongs to another event loop; make a client for each"
-            )
         if self._task is None or self._task.done():
             self._task = loop.create_task(self._supervise(), name=f"mcp {self.name}")
         return outcome
@@ -220,6 +227,7 @@ class Connection:
         """Connect and stay connected; return what went wrong, None when it is to begin anew at once."""
         self._settle("connecting", None)
         streams = await asyncio.to_thread(import_module, "dialoom.mcp.sdk.streams")  # takes most of a second
+        hush()  # its loggers are there now
         link: Link = streams.Link()
         live: Live | None = None
         try:

@@ -118,12 +118,13 @@ class ServerSession:
         """Be told of changes of a resource, now and after every reconnection. Raises `McpError`."""
         verbs = await self._verbs()
         live = await self.connection.live()
+        if not verbs.is_modern(live):
+            await self.ask(lambda live, _: verbs.subscribe(live, uri))
+            self.wanted.add(uri)
+            return
         self.wanted.add(uri)
         try:
-            if verbs.is_modern(live):
-                await self.ask(lambda _, __: self._granted(uri))
-            else:
-                await self.ask(lambda live, _: verbs.subscribe(live, uri))
+            await self.ask(lambda _, __: self._granted(uri))
         except McpError:
             self.wanted.remove(uri)
             raise

@@ -14,7 +14,6 @@ from dialoom.mcp.backoff import Backoff
 from dialoom.mcp.config import MCPServerConfig
 from dialoom.mcp.config_fields import BearerAuth, OAuth, Transport
 from dialoom.mcp.errors import NO_FACTS, McpError, McpFacts
-from dialoom.mcp.logs import hush
 from dialoom.mcp.options import MCPOptions
 from dialoom.mcp.redact import Redaction
 from dialoom.mcp.sdk.notices import NoticeStream
@@ -25,8 +24,6 @@ from dialoom.mcp.sse import SseTransport
 from dialoom.mcp.stdio import StdioTransport, child_environment
 from dialoom.mcp.transport import MAX_MESSAGE_BYTES, LineTransport
 from dialoom.net.address import is_loopback, split_url
-
-hush()  # the loggers of the SDK exist once its modules are imported
 
 _NOTIFYING: Final = frozenset({"tools", "resources", "prompts", "logging"})
 
