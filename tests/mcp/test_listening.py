@@ -1,0 +1,144 @@
+"""Servers of the newest revision keep no session: their notices come on a stream that is listened to."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+import uvicorn
+from mcp.server.mcpserver import Context, MCPServer
+
+from dialoom.mcp import MCPClient, McpError, McpTimeouts
+from tests.mcp.hostile import http
+from tests.mcp.scripted import Refused, Scripted
+
+
+def announcing() -> MCPServer[Any]:
+    """A server whose one tool announces what it is told to."""
+    server: MCPServer[Any] = MCPServer("announcing")
+
+    @server.tool()
+    async def announce(what: str, ctx: Context[Any, Any]) -> str:
+        match what:
+            case "tools":
+                await ctx.notify_tools_changed()
+            case "resources":
+                await ctx.notify_resources_changed()
+            case uri:
+                await ctx.notify_resource_updated(uri)
+        return "announced"
+
+    @server.resource("memo://{name}")
+    def memo(name: str) -> str:
+        return name
+
+    return server
+
+
+@asynccontextmanager
+async def running(port: int = 0) -> AsyncIterator[int]:
+    """The server over HTTP in this loop; gives its port."""
+    app = announcing().streamable_http_app()
+    server = uvicorn.Server(
+        uvicorn.Config(app, port=port, log_level="critical", ws="none", timeout_graceful_shutdown=0)
+    )
+    serving = asyncio.create_task(server.serve())
+    while not server.started:  # noqa: ASYNC110 - uvicorn tells nobody
+        await asyncio.sleep(0.01)
+    try:
+        yield server.servers[0].sockets[0].getsockname()[1]
+    finally:
+        server.should_exit = True
+        await serving
+
+
+class Notices:
+    """What a client was told, one after the other."""
+
+    def __init__(self, client: MCPClient) -> None:
+        self._told: asyncio.Queue[tuple[str, Any]] = asyncio.Queue()
+        client.set_notification_handler(lambda method, params: self._told.put_nowait((method, params)))
+
+    async def next(self) -> tuple[str, str | None]:
+        async with asyncio.timeout(5):
+            method, params = await self._told.get()
+        return method, params.get("uri")
+
+
+async def test_changes_of_lists_and_resources_are_told() -> None:
+    async with (
+        asyncio.timeout(20),
+        running() as port,
+        MCPClient(http(f"http://127.0.0.1:{port}/mcp")) as client,
+    ):
+        notices = Notices(client)
+        await client.subscribe_resource("memo://a")
+        await client.call_tool("announce", {"what": "tools"})
+        assert await notices.next() == ("notifications/tools/list_changed", None)
+        assert (client.tools_changed(), client.resources_changed()) == (True, False)
+        await client.call_tool("announce", {"what": "memo://a"})
+        assert await notices.next() == ("notifications/resources/updated", "memo://a")
+        await client.unsubscribe_resource("memo://a")
+        await client.subscribe_resource("memo://b")
+        await client.call_tool("announce", {"what": "memo://a"})
+        await client.call_tool("announce", {"what": "memo://b"})
+        assert await notices.next() == ("notifications/resources/updated", "memo://b")
+
+
+async def test_a_server_that_was_started_anew_is_listened_to_again() -> None:
+    told = asyncio.Event()
+
+    async def listener(kinds: frozenset[str]) -> None:
+        told.set()
+
+    async with running() as port:
+        client = MCPClient(http(f"http://127.0.0.1:{port}/mcp"))
+        await client.subscribe_resource("memo://a")
+        client.on_list_changed(listener)
+    async with asyncio.timeout(20), running(port):
+        await told.wait()
+        assert client.tools_changed(), "nobody told what changed meanwhile"
+        notices = Notices(client)
+        await client.subscribe_resource("memo://b")
+        await client.call_tool("announce", {"what": "memo://a"})
+        assert await notices.next() == ("notifications/resources/updated", "memo://a")
+        await client.close()
+
+
+def newer(listen: Any) -> Scripted:
+    able = {"tools": {"listChanged": True}, "resources": {"subscribe": True}}
+    discovered = {
+        "supportedVersions": ["2026-07-28"],
+        "capabilities": able,
+        "resultType": "complete",
+        "ttlMs": 0,
+        "cacheScope": "private",
+    }
+    return Scripted({"server/discover": lambda _: discovered, "subscriptions/listen": listen})
+
+
+def refuses(_: Any) -> Any:
+    raise Refused(-32601, "Method not found")
+
+
+async def test_a_server_without_notices_says_so_and_is_used_all_the_same() -> None:
+    server = newer(refuses)
+    async with asyncio.timeout(10), server.client() as client:
+        await server.until_asked("subscriptions/listen")
+        with pytest.raises(McpError, match="will not tell of 'memo://a': it tells of no changes"):
+            await client.subscribe_resource("memo://a")
+        assert len(server.asked("subscriptions/listen")) == 1
+
+
+async def test_a_stream_that_is_cut_again_and_again_is_asked_for_less_and_less() -> None:
+    def fails(_: Any) -> Any:
+        raise Refused(-32000, "busy")
+
+    server = newer(fails)
+    client = MCPClient.over(
+        server.transport, name="scripted", timeouts=McpTimeouts(reconnect=0.01, max_reconnect=0.05)
+    )
+    async with asyncio.timeout(10), client:
+        await server.until_asked("subscriptions/listen", 4)
+        assert client.tools_changed()
