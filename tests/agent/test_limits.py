@@ -75,6 +75,7 @@ async def test_calls_beyond_their_limit_are_answered_with_an_error_and_the_model
     contents = [part.content for message in result.history for part in message.tool_results]
     assert contents == ["1", "2", refused, refused]
     assert result.answer == "Enough."
+    assert [request.options.tool_choice for request in model.requests] == [None, "none", "none"]
 
 
 async def test_a_model_that_calls_without_end_in_one_answer_is_bounded() -> None:

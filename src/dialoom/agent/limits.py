@@ -13,7 +13,7 @@ class AgentLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The most one turn may take, from the user's message to the final answer.
 
     - `iterations`: rounds, that is requests to the model. The calls of the last round are still run.
-    - `tool_calls`: calls that are run. Those beyond are answered with an error, so the model can still end.
+    - `tool_calls`: calls that are run. Then the model is told to answer without; further calls get an error.
     - `usage`: tokens and cost, looked at before each request; see `UsageLimits`.
     """
 

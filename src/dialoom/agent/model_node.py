@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
@@ -31,6 +31,7 @@ from dialoom.llm.usage import Usage
 from dialoom.llm.usage_limits import Spent, UsageLimitError
 from dialoom.tools.result import failed
 
+ToolChoice: TypeAlias = Literal["auto", "none", "required"] | None
 _OUTCOMES: Final[dict[FinishReason, str]] = {
     "stop": "finished",
     "tool_calls": "finished",
@@ -118,15 +119,22 @@ class _Round:
 
     def _options(self) -> ChatOptions:
         options, tools, wanted = self._spec.settings.options, self._spec.tools.specs(), self._root.output
-        forced = options.tool_choice == "required"
         return msgspec.structs.replace(
             options,
             tools=tools,
-            # asked to call in every round, a model would never come to an answer
-            tool_choice=None if forced and self._ctx.state["rounds"] else options.tool_choice,
+            tool_choice=self._tool_choice(options),
             cancel=None,
             # with tools beside it, too many servers answer in the schema when they should call
             response_schema=None if tools or wanted is None else wanted.schema,
+        )
+
+    def _tool_choice(self, options: ChatOptions) -> ToolChoice:
+        """Return how free the model is: to end a turn it must not be made to call, nor be let go on calling."""
+        most = self._root.settings.limits.tool_calls
+        if most is not None and self._ctx.state["calls"] >= most:
+            return "none"
+        return (
+            None if options.tool_choice == "required" and self._ctx.state["rounds"] else options.tool_choice
         )
 
     async def _told(self, stream: ResponseStream) -> ChatResponse:
