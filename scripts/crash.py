@@ -1,16 +1,22 @@
-"""Kill a process at 300 random moments on each store while it runs a graph, and count what is lost."""
+"""Kill processes at random moments while they run graphs, write and talk; count what is lost."""
 
 import subprocess
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+HARNESSES = ("graph_kill", "conversation_kills", "dialog_kills")
 
 
 def main() -> int:
-    """Return what the harness returns: 1 on any loss."""
-    command = [sys.executable, "-m", "tests.crash.graph_kill", *sys.argv[1:]]
-    return subprocess.run(command, cwd=ROOT, check=False).returncode
+    """Run every harness, with the arguments given here; return 1 when any of them lost something."""
+    codes = [
+        subprocess.run(
+            [sys.executable, "-m", f"tests.crash.{name}", *sys.argv[1:]], cwd=ROOT, check=False
+        ).returncode
+        for name in HARNESSES
+    ]
+    return 1 if any(codes) else 0
 
 
 if __name__ == "__main__":

@@ -14,10 +14,15 @@ from dialoom.graph import Checkpoint
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """An unfinished run: its newest checkpoint, and the questions it waits with."""
+    """Where a run stands that did not end: its newest checkpoint, and the questions it waits with."""
 
     checkpoint: Checkpoint
     waiting: tuple[Waiting, ...] = ()
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether there is anything left to do, and not only to be forgotten."""
+        return not self.checkpoint.frontier.is_over
 
     @property
     def open_cards(self) -> tuple[str, ...]:
@@ -28,7 +33,7 @@ class Standing(msgspec.Struct, frozen=True):
 async def ask(
     base: RunBase, journal: Journal, checkpoint: Checkpoint, *, passed_on: Collection[str] = ()
 ) -> tuple[Standing, tuple[int, ...]]:
-    """Show a card for each question of `checkpoint` that has none.
+    """Show a card for each question of `checkpoint`, whose messages were delivered, that has none.
 
     Returns where the run stands, and the indexes of the new entries. `passed_on` are the cards whose answers
     the run was told already.

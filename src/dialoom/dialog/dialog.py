@@ -22,7 +22,6 @@ from dialoom.dialog.live_stream import LiveStream, Signals
 from dialoom.dialog.outbox import key_of
 from dialoom.dialog.policy import RunBase
 from dialoom.dialog.questions import Cards, answer_to
-from dialoom.dialog.result import DialogResult
 from dialoom.dialog.run import DialogRun, Ended
 from dialoom.dialog.settings import KEY
 from dialoom.dialog.spoken import Spoken
@@ -89,7 +88,7 @@ class Dialog(Spoken):
     @property
     def is_unfinished(self) -> bool:
         """Whether `resume` has something to go on with: a run cut short, or words that nobody answered."""
-        return not self.is_running and (self._standing is not None or self._is_unanswered())
+        return not self.is_running and (self._can_go_on() or self._is_unanswered())
 
     def run(self) -> RunHandle:
         """Have the messages answered. Returns at once; the handle is awaited, read, or cancelled.
@@ -113,9 +112,9 @@ class Dialog(Spoken):
         Raises `UsageError` when there is nothing to go on with, and `RunInProgressError`.
         """
         self._check_can_start()
-        if self._standing is None and not self._is_unanswered():
+        if not self._can_go_on() and not self._is_unanswered():
             raise UsageError("this dialog has nothing to go on with; send it a text")
-        return self._start(goes_on=self._standing is not None)
+        return self._start(goes_on=self._can_go_on())
 
     def answer(self, card_id: str, action: str, fields: Mapping[str, object]) -> RunHandle:
         """Answer a card that a paused run waits for, and go on: `decide` an approval, `submit` a form.
@@ -242,12 +241,15 @@ class Dialog(Spoken):
 
     async def _carry(self, run: DialogRun, announcer: Announcer, handle: RunHandle) -> None:
         """Carry the run, and say in every case how it ended."""
-        ended = Ended(DialogResult(run_id=handle.run_id, stop_reason="cancelled"), self._standing)
+        ended: Ended | None = None
         try:
             announcer.started(self.id)
             ended = await run.carry()
         finally:
+            ended = ended or run.cut_off()
             self._standing, self._handle = ended.standing, None
+            for each in ended.unsaid:
+                self._append(each.entry, each.key)
             announcer.ended(ended.result)
             handle.end(ended.result)
 
@@ -272,6 +274,9 @@ class Dialog(Spoken):
         self._check_open()
         if self._handle is not None:
             raise RunInProgressError(self._handle.run_id)
+
+    def _can_go_on(self) -> bool:
+        return self._standing is not None and self._standing.can_go_on
 
     def _is_unanswered(self) -> bool:
         """Whether the newest message is one that a model should answer."""

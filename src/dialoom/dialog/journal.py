@@ -80,6 +80,7 @@ class Journal:
         self._is_header_due = False
         self._due: list[Record] = []
         self._length: int | None = None
+        self._in_doubt = 0
         self._writing = asyncio.Lock()
 
     @property
@@ -208,16 +209,31 @@ class Journal:
             raise
 
     async def _append_due(self) -> None:
+        await self._look_up()
         due = tuple(self._due)
+        if not due:
+            return
         if any(isinstance(record, Truncate) for record in due):
             # first: a crash between the two must not leave a run to go on behind what was taken back
             await self._stores.erase_thread(self.id)
+        self._in_doubt = len(due)
         await self._append(due)
         del self._due[: len(due)]
+        self._in_doubt = 0
+
+    async def _look_up(self) -> None:
+        """Find out how long the log is, and whether a write that failed had been carried out all the same."""
+        if self._length is None or self._in_doubt:
+            before = self._length
+            length = await self._append(())
+            if before is not None and length > before:
+                del self._due[: self._in_doubt]
+            self._in_doubt = 0
 
     async def _deliver(self, records: Sequence[Record]) -> int:
         """Append under keys and return how many were new."""
-        before = await self._append(()) if self._length is None else self._length
+        await self._look_up()
+        before = self._length or 0
         return await self._append(records) - before
 
     async def _append(self, records: Sequence[Record]) -> int:

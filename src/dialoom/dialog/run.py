@@ -54,10 +54,11 @@ class Telling(Protocol):
 
 
 class Ended(msgspec.Struct, frozen=True):
-    """How a run ended, and what is left to go on with; None when that is nothing."""
+    """How a run ended, what is left to go on with, None when that is nothing, and what is left to say."""
 
     result: DialogResult
     standing: Standing | None = None
+    unsaid: tuple[KeyedEntry, ...] = ()
 
 
 class DialogRun:
@@ -92,7 +93,7 @@ class DialogRun:
         try:
             return await self._carry()
         except _StoppedEarly:
-            return Ended(DialogResult(run_id=self.run_id, stop_reason="cancelled"), self._resumed)
+            return self.cut_off()
         except DialoomError as error:
             return self._failed(error)
         except Exception as error:  # noqa: BLE001 - seam: providers, tool sources and stores are foreign code
@@ -241,6 +242,7 @@ class DialogRun:
             cards = await cards_of(self._base, self._journal, standing.checkpoint)
             await self._say(cards.close(standing.waiting))
         await self._base.stores.erase_thread(self._journal.id)
+        self._superseded = None
 
     async def _unless_stopped(self, work: Coroutine[Any, Any, T]) -> T:
         """Await `work`, or give it up when the run is cancelled meanwhile."""
@@ -261,13 +263,21 @@ class DialogRun:
         finally:
             forget()
 
+    def cut_off(self) -> Ended:
+        """Return the end of a run whose task was stopped from outside; it can be gone on with."""
+        return self._left(DialogResult(run_id=self.run_id, stop_reason="cancelled"))
+
     def _failed(self, error: DialoomError) -> Ended:
-        result = DialogResult(run_id=self.run_id, stop_reason="error", error=error)
+        return self._left(DialogResult(run_id=self.run_id, stop_reason="error", error=error))
+
+    def _left(self, result: DialogResult) -> Ended:
+        """Return the end of a run that broke off: what is durable can be gone on with, and is said."""
         newest = self._tap.newest
-        if newest is None or newest.frontier.is_over:
-            return Ended(result)
-        waiting = self._resumed.waiting if self._resumed and newest is self._resumed.checkpoint else ()
-        return Ended(result, Standing(newest, waiting))
+        if newest is None:
+            return Ended(result, self._superseded)
+        resumed = self._resumed
+        waiting = resumed.waiting if resumed and newest is resumed.checkpoint else ()
+        return Ended(result, Standing(newest, waiting), outbox(newest, after=self._delivered))
 
 
 class _StoppedEarly(Exception):  # noqa: N818 - what happened, not an error

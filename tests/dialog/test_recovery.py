@@ -1,0 +1,216 @@
+"""After a crash at any step nothing is said twice, nothing is lost, and no answer is asked for again."""
+
+from pathlib import Path
+
+import pytest
+
+from dialoom.base.errors import StoreError
+from dialoom.conversation import MemoryConversationStore, Truncate
+from dialoom.dialog import Center, Stores
+from dialoom.dialog.outbox import outbox
+from dialoom.dialog.standing import messages_of
+from dialoom.graph import GraphBuilder, MemoryCheckpointStore, RunOptions
+from dialoom.llm import Gate, MockProvider, TextDelta
+from dialoom.testing.conversation_faults import FaultyConversationStore
+from dialoom.testing.faults import FAULT_POINTS, FaultPoint, Faults, FaultyCheckpointStore
+from tests.crash.dialog_kills import run_kills
+from tests.crash.dialog_talk import (
+    DIALOG,
+    REQUESTS_PER_TURN,
+    NotingModel,
+    carry_on,
+    look,
+    pay,
+    problems_of,
+    read_log,
+)
+from tests.dialog.talk import add, center_of, finished, refund, said, soon
+
+TURNS = 2
+
+
+class Desk:
+    """Stores that outlive a center, with faults to be planned, and the number of requests to the model."""
+
+    def __init__(self, folder: Path) -> None:
+        self.faults = Faults()
+        self._conversations = MemoryConversationStore()
+        self._checkpoints = MemoryCheckpointStore()
+        self._requests = folder / "requests"
+
+    @property
+    def requests(self) -> int:
+        return self._requests.read_text().count("request")
+
+    def center(self) -> Center:
+        """Return the center of a program that has just been started."""
+        conversations = FaultyConversationStore(self._conversations, self.faults)
+        checkpoints = FaultyCheckpointStore(self._checkpoints, self.faults)
+        center = Center(Stores(conversations, checkpoints)).add_provider(NotingModel(self._requests))
+        return center.add_tool(look).add_tool(pay)
+
+    async def problems(self) -> list[str]:
+        return problems_of(await read_log(self._conversations), turns=TURNS)
+
+
+async def reached_in(folder: Path) -> dict[FaultPoint, int]:
+    """Return how often each point is reached when nothing fails."""
+    folder.mkdir()
+    desk = Desk(folder)
+    await soon(carry_on(desk.center(), TURNS))
+    assert await desk.problems() == []
+    assert desk.requests == TURNS * REQUESTS_PER_TURN
+    return {point: desk.faults.reached(point) for point in FAULT_POINTS}
+
+
+@pytest.mark.parametrize("point", FAULT_POINTS)
+async def test_a_crash_after_any_step_says_nothing_twice(tmp_path: Path, point: FaultPoint) -> None:
+    times = (await reached_in(tmp_path / "whole"))[point]
+    assert times >= 4
+    for time in range(1, times + 1):
+        folder = tmp_path / f"{point}-{time}"
+        folder.mkdir()
+        desk = Desk(folder)
+        desk.faults.fail(point, time=time)
+        with pytest.raises(Exception, match=f"{point} was reached {time} times"):
+            await soon(carry_on(desk.center(), TURNS))
+        await soon(carry_on(desk.center(), TURNS))
+        assert await desk.problems() == [], (point, time)
+        assert desk.requests <= TURNS * REQUESTS_PER_TURN + 1, (point, time)
+
+
+@pytest.mark.parametrize("point", FAULT_POINTS)
+async def test_a_step_that_failed_is_gone_on_with_in_the_same_program(
+    tmp_path: Path, point: FaultPoint
+) -> None:
+    times = (await reached_in(tmp_path / "whole"))[point]
+    for time in range(1, times + 1):
+        folder = tmp_path / f"{point}-{time}"
+        folder.mkdir()
+        desk = Desk(folder)
+        desk.faults.fail(point, time=time)
+        center = desk.center()
+        with pytest.raises(Exception, match=f"{point} was reached {time} times"):
+            await soon(carry_on(center, TURNS))
+        if center.dialogs and center.dialogs[0].id == DIALOG:
+            await center.dialogs[0].save()
+        await soon(carry_on(center, TURNS))
+        assert await desk.problems() == [], (point, time)
+
+
+async def test_a_paused_run_is_answered_after_a_restart_and_asked_once(tmp_path: Path) -> None:
+    stores = Stores(MemoryConversationStore(), MemoryCheckpointStore())
+    mock = MockProvider().queue_tool_call("c1", "refund", {"order": 9}).queue_text("Done.")
+    dialog = center_of(mock, refund, stores=stores).new_dialog()
+    waiting = (await soon(dialog.send("refund 9"))).waiting
+    later = await center_of(mock, refund, stores=stores).open(dialog.id)
+    assert (later.waiting, later.is_unfinished, said(later)) == (waiting, True, said(dialog))
+    again = await soon(later.resume())
+    assert (again.stop_reason, again.waiting) == ("needs_approval", waiting)
+    await finished(later.answer(waiting[0], "decide", {"approved": True}))
+    assert [role for role, _ in said(later)].count("Approval") == 2
+    assert stores.checkpoints.load(dialog.id) is None
+
+
+async def test_an_answer_given_before_a_crash_is_not_asked_for_again(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    conversations = desk._conversations
+    center = desk.center()
+    dialog = center.new_dialog()
+    dialog.from_dict({"id": DIALOG})
+    (card_id,) = (await soon(dialog.send("turn 1"))).waiting
+    desk.faults.fail("before_commit", time=desk.faults.reached("before_commit") + 1)
+    await soon(dialog.answer(card_id, "decide", {"approved": True}))
+    later = await desk.center().open(DIALOG)
+    assert (later.waiting, later.is_unfinished) == ((), True)
+    await finished(later.resume())
+    assert problems_of((await conversations.load(DIALOG)).entries, turns=1) == []
+
+
+async def test_a_run_that_the_person_spoke_over_is_forgotten() -> None:
+    stores = Stores(MemoryConversationStore(), MemoryCheckpointStore())
+    mock = MockProvider().queue_tool_call("c1", "refund", {"order": 9})
+    dialog = center_of(mock, refund, stores=stores).new_dialog()
+    await soon(dialog.send("refund 9"))
+    other = Center(stores)  # a program that knows nothing of the paused run
+    twin = await other.open(dialog.id)
+    twin.append_message("user", "never mind")
+    await twin.save()
+    later = await center_of(MockProvider(), stores=stores).open(dialog.id)
+    assert (later.waiting, stores.checkpoints.load(dialog.id)) == ((), None)
+
+
+async def test_a_conversation_cut_by_another_program_forgets_its_run() -> None:
+    stores = Stores(MemoryConversationStore(), MemoryCheckpointStore())
+    mock = MockProvider().queue_text("a").queue_tool_call("c1", "refund", {"order": 9})
+    dialog = center_of(mock, refund, stores=stores).new_dialog()
+    await finished(dialog.send("hi"))
+    await soon(dialog.send("refund 9"))
+    await stores.conversations.append(dialog.id, [Truncate(1)])
+    later = await center_of(MockProvider(), stores=stores).open(dialog.id)
+    assert (said(later), later.waiting) == ([("user", "hi")], ())
+    assert stores.checkpoints.load(dialog.id) is None
+
+
+async def test_words_nobody_answered_before_a_crash_are_answered_by_resuming() -> None:
+    stores = Stores(MemoryConversationStore(), MemoryCheckpointStore())
+    dialog = Center(stores).new_dialog().append_message("user", "hi")
+    await dialog.save()
+    later = await center_of(MockProvider().queue_text("Hello."), stores=stores).open(dialog.id)
+    assert later.is_unfinished
+    await finished(later.resume())
+    assert not later.is_unfinished
+
+
+async def test_a_delivery_is_the_same_however_often_and_from_where_it_is_made() -> None:
+    checkpoints = MemoryCheckpointStore()
+    mock = (
+        MockProvider()
+        .queue_tool_call("c1", "add", {"a": 1, "b": 2})
+        .queue_tool_call("c2", "refund", {"order": 1})
+    )
+    dialog = center_of(mock, add, refund, stores=Stores(MemoryConversationStore(), checkpoints)).new_dialog()
+    await soon(dialog.send("go"))
+    for checkpoint in checkpoints.history(dialog.id):
+        whole = outbox(checkpoint)
+        assert outbox(checkpoint) == whole
+        assert len({each.key for each in whole}) == len(whole)
+        for after in range(len(messages_of(checkpoint)) + 1):
+            assert outbox(checkpoint, after=after) == whole[after:]
+
+
+async def test_a_thread_of_something_else_is_refused() -> None:
+    stores = Stores(MemoryConversationStore(), MemoryCheckpointStore())
+    dialog = Center(stores).new_dialog().append_message("user", "hi")
+    await dialog.save()
+    builder = GraphBuilder("other")
+    builder.add_channel("n", default=0)
+    builder.add_node("a", lambda ctx: {"n": 1})
+    builder.add_edge("__start__", "a")
+    await builder.build(stores.checkpoints).run({}, RunOptions(thread_id=dialog.id))
+    with pytest.raises(
+        StoreError, match=f"thread '{dialog.id}' is of no dialog; give dialogs their own store"
+    ):
+        await Center(stores).open(dialog.id)
+
+
+async def test_two_programs_in_one_dialog_do_not_mix_their_runs() -> None:
+    stores = Stores(MemoryConversationStore(), MemoryCheckpointStore())
+    gate = Gate()
+    mock = MockProvider().queue_events(TextDelta("Hal"), gate, TextDelta("lo"))
+    dialog = center_of(mock, stores=stores).new_dialog()
+    first = dialog.send("hi")
+    await soon(gate.reached.wait())
+    other = await center_of(MockProvider().queue_text("Me too."), stores=stores).open(dialog.id)
+    await finished(other.resume())
+    gate.opened.set()
+    result = await soon(first)
+    assert result.stop_reason == "conflict"
+    entries = (await stores.conversations.load(dialog.id)).entries
+    assert [getattr(entry, "content", "") for entry in entries] == ["hi", "Me too."]
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "yaml"])
+def test_a_killed_program_says_nothing_twice(kind: str, tmp_path: Path) -> None:
+    tally = run_kills(kind, tmp_path, 12, seed=7)
+    assert (tally.kills, tally.problems) == (12, [])
