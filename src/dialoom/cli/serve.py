@@ -19,7 +19,7 @@ from dialoom.cli.serve_flags import ServeFlags
 from dialoom.conversation.cards import FormRegistry, builtin_cards
 from dialoom.dialog import Center, RunPolicy, Skill, Stores
 from dialoom.llm import ChatOptions, Model
-from dialoom.rag import RagConfig
+from dialoom.rag import HashEmbedder, RagConfig
 from dialoom.server import Parts, ServerSettings, Workbench
 from dialoom.server.knowledge import KnowledgeBases, MountedBase
 from dialoom.server.serving import listen, serve
@@ -97,6 +97,7 @@ async def _run(
             cards=cards,
             forms=forms,
             knowledge=bases,
+            embedder=HashEmbedder(),
             ground=ground if grounded else None,
         )
         workbench = Workbench(settings, parts)

@@ -138,11 +138,15 @@ class Subscription:
     def wake(self) -> None:
         self._woken.set()
 
-    def ready(self) -> bytes:
-        """Return the frames of all that happened since the last call, at once."""
+    def frames(self) -> list[bytes]:
+        """Return the frames of all that happened since the last call."""
         self._woken.clear()
         self._after, frames = self._hub.collect(self.topics, self._after)
-        return b"".join(frames)
+        return frames
+
+    def ready(self) -> bytes:
+        """Return `frames` in one piece."""
+        return b"".join(self.frames())
 
     async def wait(self, seconds: float) -> bool:
         """Wait until something may be ready; tell whether it was, or the time was up."""

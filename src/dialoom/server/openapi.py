@@ -9,7 +9,7 @@ from dialoom.conversation.store import MemoryConversationStore
 from dialoom.dialog import Center
 from dialoom.graph import MemoryCheckpointStore
 from dialoom.llm import OfflineProvider
-from dialoom.rag import LoadOptions, RagConfig
+from dialoom.rag import HashEmbedder, LoadOptions, RagConfig
 from dialoom.server.knowledge import KnowledgeBases
 from dialoom.server.settings import ServerSettings
 from dialoom.server.workbench import Parts, Workbench
@@ -27,6 +27,7 @@ def main() -> None:
             checkpoints=MemoryCheckpointStore(),
             center=Center,
             knowledge=knowledge,
+            embedder=HashEmbedder(),
         )
         document = Workbench(ServerSettings(token="of no use to anybody", data=data), parts).document()  # noqa: S106 - no secret
     json.dump(document, sys.stdout, indent=1)

@@ -13,6 +13,7 @@ from dialoom.conversation.attachments import AttachmentNotFoundError
 from dialoom.conversation.cards.form_check import InvalidAnswersError
 from dialoom.conversation.store import ConversationNotFoundError
 from dialoom.dialog.errors import AlreadyAnsweredError, DialogClosedError, RunInProgressError
+from dialoom.llm import ProviderError
 
 _log = logging.getLogger("dialoom.server")
 
@@ -33,6 +34,7 @@ _TITLES: Mapping[int, str] = {
     429: "Too many calls",
     500: "Internal error",
     501: "Not available here",
+    502: "The model did not answer",
     503: "Not available now",
     507: "No space left",
 }
@@ -44,6 +46,7 @@ _STATUSES: tuple[tuple[type[DialoomError], int], ...] = (
     (DialogClosedError, 409),
     (ConflictError, 409),
     (StoreError, 503),
+    (ProviderError, 502),
     (UsageError, 422),
 )
 
@@ -77,7 +80,11 @@ class ProblemError(DialoomError):
         self.params = dict(params or {})
         self.headers = dict(headers or {})
 
-    def response(self) -> Response:
+    def response(self, *, openai: bool = False) -> Response:
+        """Return the problem document, or the same in the words of OpenAI's API, which its clients read."""
+        if openai:
+            content = msgspec.json.encode({"error": self.openai_error()})
+            return Response(content, self.status, headers=self.headers, media_type="application/json")
         document = ProblemDocument(
             type="about:blank",
             title=_TITLES.get(self.status, "Error"),
@@ -88,6 +95,10 @@ class ProblemError(DialoomError):
         )
         content = msgspec.json.encode(document)
         return Response(content, self.status, headers=self.headers, media_type=MEDIA_TYPE)
+
+    def openai_error(self) -> dict[str, object]:
+        kind = "invalid_request_error" if self.status < 500 else "server_error"
+        return {"message": str(self), "type": kind, "code": self.code, "param": None}
 
 
 def not_found(what: str, name: str) -> ProblemError:

@@ -40,9 +40,13 @@ class RunCall(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
 
 
 class RunView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A run, with what it said and did that is no entry yet; `error` is why it failed."""
+    """A run, with what it said and did that is no entry yet; `error` is why it failed.
+
+    `message_id` is what the events call the message under way.
+    """
 
     id: str
+    message_id: str
     conversation_id: str
     status: RunStatus
     started_at: str
@@ -86,6 +90,7 @@ class RunTale:
     def view(self) -> RunView:
         return RunView(
             id=self.run_id,
+            message_id=self._message("TEXT"),
             conversation_id=self.conversation_id,
             status=self._status,
             started_at=self._started_at,

@@ -39,19 +39,28 @@ class PageFiles:
             PathRoute("/{path:path}", self.file, methods=list(_ALL)),
         ]
 
-    async def index(self, _request: Request) -> Response:
-        page = self._files.get("index.html")
-        if page is None:
+    async def index(self, request: Request) -> Response:
+        if "index.html" not in self._files:
             return HTMLResponse(_NOT_BUILT)
-        return FileResponse(page, headers={"Cache-Control": "no-cache"})
+        return self._sent("index.html", request)
 
     async def file(self, request: Request) -> Response:
         name: str = request.path_params["path"]
-        path = self._files.get(name)
-        if path is None:
+        if name not in self._files:
             return not_found("page", name).response()
         if request.method not in _READING:
             return wrong_method(_READING).response()
+        return self._sent(name, request)
+
+    def _sent(self, name: str, request: Request) -> Response:
+        """Return a file, or the compressed twin that the build made of it where the browser takes that."""
+        headers = {"Cache-Control": _FOR_EVER if name.startswith("assets/") else "no-cache"}
+        twin = self._files.get(f"{name}.gz")
+        path = self._files[name]
+        if twin is not None:
+            headers["Vary"] = "Accept-Encoding"
+            if "gzip" in request.headers.get("Accept-Encoding", ""):
+                headers["Content-Encoding"] = "gzip"
+                path = twin
         media = mimetypes.guess_type(name)[0] or "application/octet-stream"
-        caching = _FOR_EVER if name.startswith("assets/") else "no-cache"
-        return FileResponse(path, media_type=media, headers={"Cache-Control": caching})
+        return FileResponse(path, media_type=media, headers=headers)

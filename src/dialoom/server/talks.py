@@ -74,6 +74,11 @@ class Talks:
         tale = self._newest.get(conversation_id)
         return tale.run_id if tale is not None and tale.status == "running" else None
 
+    def newest(self, conversation_id: str) -> str | None:
+        """Return the id of the newest run of a conversation, whatever became of it."""
+        tale = self._newest.get(conversation_id)
+        return None if tale is None else tale.run_id
+
     def current(self, conversation_id: str) -> RunView | None:
         """Return the run that goes on or waits in a conversation."""
         tale = self._newest.get(conversation_id)

@@ -21,9 +21,11 @@ from dialoom.conversation.drafts import DraftStore
 from dialoom.conversation.store import ListedConversationStore
 from dialoom.dialog import Center, Stores, ToolSource
 from dialoom.graph import CheckpointStore, Graph
+from dialoom.server.agui import Agui
 from dialoom.server.background import Background
 from dialoom.server.cards import Cards
 from dialoom.server.catalogue import Catalogue
+from dialoom.server.completions import Completions, TextEmbedder
 from dialoom.server.conversations import Conversations
 from dialoom.server.dataset_store import DatasetStore
 from dialoom.server.datasets import Datasets
@@ -62,6 +64,8 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     cards: CardRegistry = DEFAULT_CARDS
     forms: FormRegistry = FormRegistry()
     knowledge: KnowledgeBases | None = None
+    embedder: TextEmbedder | None = None
+    """Makes the vectors of `/v1/embeddings`; None leaves that call out."""
     ground: Ground | None = None
     """Finds the passages that questions are answered from; None answers without any."""
     tool_source: ToolSource | None = None
@@ -140,6 +144,8 @@ class Workbench:
             self._center, parts.tool_source, settings.data / "settings.json",
             features={"kb": parts.knowledge is not None, "mcp": True, "graphs": True},
         ).routes()  # fmt: skip
+        yield from Agui(self._talks, self.store, self._shelf, self.hub, clock=self._clock).routes()
+        yield from Completions(self._center, parts.embedder, clock=self._clock).routes()
         if parts.knowledge is not None:
             yield from KnowledgeCalls(parts.knowledge, self._files, self.hub, self._background).routes()
 

@@ -1,0 +1,69 @@
+"""The models of a center under the names other programs use for them."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+
+import msgspec
+
+from dialoom.base.errors import DialoomError
+from dialoom.dialog import Center
+from dialoom.llm import ChatOptions, Message, Provider
+from dialoom.llm.events import StreamEvent
+from dialoom.server.problems import ProblemError
+
+ASK_SECONDS = 10.0
+"""How long a provider has to say which models it offers."""
+
+
+class NamedModel(msgspec.Struct, frozen=True):
+    """A provider and the model it is asked for; `name` is what callers call it: `provider:model`."""
+
+    name: str
+    provider: Provider
+    model: str
+
+
+async def named_models(center: Center) -> list[NamedModel]:
+    """Return every model that can be asked; a provider that cannot say has none."""
+    found: list[NamedModel] = []
+    for provider_id in center.provider_ids:
+        provider = center.get_provider(provider_id)
+        assert provider is not None
+        try:
+            async with asyncio.timeout(ASK_SECONDS):
+                models = await provider.models()
+        except (TimeoutError, DialoomError):
+            continue
+        found += [NamedModel(f"{provider_id}:{each.id}", provider, each.id) for each in models]
+    return found
+
+
+async def find_model(center: Center, name: str) -> NamedModel:
+    """Return the model called `name`: in full, by its own name alone, or "" for the default.
+
+    Raises `ProblemError` when there is none.
+    """
+    models = await named_models(center)
+    default = center.default_provider
+    for each in models:
+        if name in {each.name, each.model} or (not name and each.provider is default):
+            return each
+    known = ", ".join(each.name for each in models[:20]) or "none"
+    raise ProblemError(404, "model_not_found", f"there is no model {name[:80]!r}; there are: {known}")
+
+
+async def answer_events(
+    asked: NamedModel, messages: Sequence[Message], options: ChatOptions
+) -> AsyncGenerator[StreamEvent]:
+    """Yield the events of one answer. Whoever stops reading stops the model."""
+    chosen = msgspec.structs.replace(options, model=asked.model)
+    async with asked.provider.stream(messages, chosen) as stream:
+        async for event in stream:
+            yield event
+
+
+async def gathered(events: AsyncGenerator[StreamEvent]) -> list[StreamEvent]:
+    """Return all events of an answer; the last one is `ResponseCompleted`."""
+    async with aclosing(events) as opened:
+        return [event async for event in opened]

@@ -1,0 +1,290 @@
+"""The faces other programs know: chat completions, embeddings, AG-UI."""
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from starlette.testclient import TestClient
+
+from dialoom.llm import MockProvider, ProviderError, ReasoningDelta, TextDelta, Usage
+from dialoom.llm.messages import ToolCall, assistant, system, tool_result, user
+from dialoom.llm.mock import Gate
+from dialoom.rag import HashEmbedder
+from dialoom.server import Parts, Workbench
+from dialoom.server.settings import ServerSettings
+from dialoom.tools import Tool, tool
+from tests.server.conftest import TOKEN, URL
+from tests.server.live import Live, copied, kinds, served
+
+CHAT = "/v1/chat/completions"
+
+
+def test_models_go_by_their_providers_name(client: TestClient) -> None:
+    assert client.get("/v1/models").json() == {
+        "data": [{"id": "mock:mock-model", "object": "model", "created": 0, "owned_by": "mock"}],
+        "object": "list",
+    }
+
+
+def test_a_whole_answer_has_words_thoughts_calls_and_counts(
+    client: TestClient, provider: MockProvider
+) -> None:
+    provider.queue_events(
+        ReasoningDelta("Hm."),
+        TextDelta("Hello"),
+        *_usage(Usage(input_tokens=7, output_tokens=2)),
+    )
+    answer = client.post(CHAT, json={"model": "mock-model", "messages": [{"role": "user", "content": "Hi"}]})
+    body = answer.json()
+    assert body["choices"] == [
+        {
+            "index": 0,
+            "message": {"role": "assistant", "content": "Hello", "reasoning_content": "Hm."},
+            "finish_reason": "stop",
+        }
+    ]
+    assert body["usage"] == {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9}
+    assert (body["object"], body["model"]) == ("chat.completion", "mock:mock-model")
+
+
+def _usage(usage: Usage) -> tuple[Any, ...]:
+    from dialoom.llm import UsageUpdate
+
+    return (UsageUpdate(usage),)
+
+
+def test_everything_a_caller_brings_reaches_the_model(client: TestClient, provider: MockProvider) -> None:
+    provider.queue_tool_call("c2", "weather", {"city": "Oslo"})
+    call = {
+        "id": "c1",
+        "type": "function",
+        "function": {"name": "weather", "arguments": '{"city": "Bergen"}'},
+    }
+    broken = {"id": "c0", "type": "function", "function": {"name": "weather", "arguments": "{"}}
+    answer = client.post(
+        CHAT,
+        json={
+            "messages": [
+                {"role": "developer", "content": "Be brief."},
+                {
+                    "role": "user",
+                    "content": [{"type": "text", "text": "And"}, {"type": "text", "text": "Oslo?"}],
+                },
+                {"role": "assistant", "content": None, "tool_calls": [broken, call]},
+                {"role": "tool", "tool_call_id": "c1", "content": "rain"},
+            ],
+            "tools": [{"type": "function", "function": {"name": "weather", "description": "Now"}}],
+            "tool_choice": "required",
+            "temperature": 0.5,
+            "top_p": 0.9,
+            "max_tokens": 5,
+            "max_completion_tokens": 9,
+            "stop": "END",
+            "seed": 3,
+            "n": 1,
+            "logprobs": False,
+        },
+    )
+    request = provider.requests[0]
+    asked = ToolCall(id="c1", name="weather", arguments={"city": "Bergen"}, raw='{"city": "Bergen"}')
+    half = ToolCall(id="c0", name="weather", raw="{", problem="invalid_json")
+    assert request.messages == (
+        system("Be brief."),
+        user("And\nOslo?"),
+        assistant("", calls=(half, asked)),
+        tool_result("c1", "rain"),
+    )
+    options = request.options
+    assert (options.model, options.temperature, options.top_p, options.max_tokens) == (
+        "mock-model",
+        0.5,
+        0.9,
+        9,
+    )
+    assert (options.stop, options.seed, options.tool_choice) == (("END",), 3, "required")
+    assert [each.name for each in options.tools] == ["weather"]
+    choice = answer.json()["choices"][0]
+    assert choice["finish_reason"] == "tool_calls"
+    assert choice["message"]["tool_calls"] == [
+        {"id": "c2", "type": "function", "function": {"name": "weather", "arguments": '{"city":"Oslo"}'}}
+    ]
+
+
+def chunks(text: str) -> list[Any]:
+    lines = [line[6:] for line in text.split("\n\n") if line]
+    assert lines[-1] == "[DONE]"
+    return [json.loads(line) for line in lines[:-1]]
+
+
+def test_a_stream_adds_up_to_the_answer(client: TestClient, provider: MockProvider) -> None:
+    provider.queue_events(ReasoningDelta("Hm."), TextDelta("Hel"), TextDelta("lo"))
+    asked = {
+        "messages": [{"role": "user", "content": "Hi"}],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    answer = client.post(CHAT, json=asked)
+    assert answer.headers["x-accel-buffering"] == "no"
+    found = chunks(answer.text)
+    deltas = [each["choices"][0]["delta"] for each in found[:-1]]
+    assert deltas == [
+        {"role": "assistant", "content": ""},
+        {"reasoning_content": "Hm."},
+        {"content": "Hel"},
+        {"content": "lo"},
+        {},
+    ]
+    assert found[-2]["choices"][0]["finish_reason"] == "stop"
+    assert (found[-1]["choices"], found[-1]["usage"]["total_tokens"]) == ([], 0)
+
+    provider.queue_tool_call("c1", "weather", {})
+    found = chunks(client.post(CHAT, json={**asked, "stream_options": None}).text)
+    assert found[1]["choices"][0]["delta"]["tool_calls"][0]["index"] == 0
+    assert found[-1]["choices"][0]["finish_reason"] == "tool_calls"
+
+
+def test_what_goes_wrong_is_said_as_those_clients_read_it(client: TestClient, provider: MockProvider) -> None:
+    said = {"messages": [{"role": "user", "content": "Hi"}]}
+    unknown = client.post(CHAT, json={**said, "model": "gpt-9"})
+    assert (unknown.status_code, unknown.json()["error"]["code"]) == (404, "model_not_found")
+    picture = [{"type": "image_url", "image_url": {"url": "x"}}]
+    refused = client.post(CHAT, json={"messages": [{"role": "user", "content": picture}]})
+    assert (refused.status_code, refused.json()["error"]["type"]) == (422, "invalid_request_error")
+    provider.queue_error(ProviderError("unavailable", "the server is down"))
+    failed = client.post(CHAT, json=said)
+    assert (failed.status_code, failed.json()["error"]["type"]) == (502, "server_error")
+    provider.queue_error(ProviderError("unavailable", "the server is down"))
+    streamed = client.post(CHAT, json={**said, "stream": True})
+    assert (streamed.status_code, chunks(streamed.text)[-1]["error"]["message"]) == (
+        200,
+        "the server is down",
+    )
+
+
+def test_embeddings_come_as_numbers_or_as_bytes(settings: ServerSettings, parts: Parts) -> None:
+    workbench = Workbench(settings, copied(parts, embedder=HashEmbedder(64)))
+    with TestClient(workbench.app, base_url=URL, headers={"Authorization": f"Bearer {TOKEN}"}) as client:
+        one = client.post("/v1/embeddings", json={"input": "wells"}).json()
+        two = client.post(
+            "/v1/embeddings", json={"input": ["wells", "井位"], "encoding_format": "base64"}
+        ).json()
+    row = np.frombuffer(base64.b64decode(two["data"][0]["embedding"]), "<f4")
+    assert np.allclose(row, one["data"][0]["embedding"])
+    assert (len(row), [each["index"] for each in two["data"]]) == (64, [0, 1])
+
+
+async def agui(live: Live, **asked: Any) -> list[dict[str, Any]]:
+    answer = await live.client.post("/agui/dialog", json={"threadId": "t1", "runId": "r1", **asked})
+    assert answer.status_code == 200, answer.text
+    return [json.loads(line[6:]) for line in answer.text.split("\n\n") if line.startswith("data: ")]
+
+
+async def test_an_agui_client_runs_a_thread_that_is_a_conversation(
+    parts: Parts, provider: MockProvider, tmp_path: Path
+) -> None:
+    provider.queue_text("Hello", chunks=2)
+    async with served(parts, tmp_path) as live:
+        message = {"id": "m1", "role": "user", "content": "Hi"}
+        seen = await agui(live, messages=[message])
+        spoken = [kind for kind in kinds(seen) if kind.isupper()]
+        assert spoken == [
+            "RUN_STARTED",
+            "STEP_STARTED",
+            "TEXT_MESSAGE_START",
+            "TEXT_MESSAGE_CONTENT",
+            "TEXT_MESSAGE_CONTENT",
+            "TEXT_MESSAGE_END",
+            "STEP_FINISHED",
+            "RUN_FINISHED",
+        ]
+        assert {each["runId"] for each in seen if "runId" in each} == {"r1"}
+        log = (await live.client.get("/api/v1/conversations/t1/entries")).json()["entries"]
+        assert [each["content"] for each in log] == ["Hi", "Hello"]
+
+        again = await agui(live, messages=[message])  # its answer got lost: nothing is said twice
+        assert kinds(again) == ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
+        assert [each["content"] for each in again[1]["messages"]] == ["Hi", "Hello"]
+        refused = await live.client.post("/agui/dialog", json={"threadId": "t1", "runId": "r2"})
+        assert refused.status_code == 422
+
+
+async def test_an_agui_client_that_comes_late_joins_the_run(
+    parts: Parts, provider: MockProvider, tmp_path: Path
+) -> None:
+    import asyncio
+
+    gate = Gate()
+    provider.queue_events(TextDelta("one "), gate, TextDelta("two"))
+    async with served(parts, tmp_path) as live, asyncio.TaskGroup() as group:
+        first = group.create_task(agui(live, messages=[{"id": "m1", "role": "user", "content": "Count"}]))
+        await gate.reached.wait()
+        async with live.client.stream(
+            "POST", "/agui/dialog", json={"threadId": "t1", "runId": "late", "messages": []}
+        ) as late:
+            lines = late.aiter_lines()
+            prelude = [json.loads(line[6:]) async for line in _first(lines, 4)]
+            gate.opened.set()
+            rest = [json.loads(line[6:]) async for line in lines if line]
+        assert kinds(prelude) == [
+            "RUN_STARTED",
+            "MESSAGES_SNAPSHOT",
+            "TEXT_MESSAGE_START",
+            "TEXT_MESSAGE_CONTENT",
+        ]
+        said = [each["delta"] for each in [*prelude, *rest] if each["type"] == "TEXT_MESSAGE_CONTENT"]
+        ids = {each["messageId"] for each in [*prelude, *rest] if "TEXT_MESSAGE" in each["type"]}
+        assert ("".join(said), len(ids), rest[-1]["type"]) == ("one two", 1, "RUN_FINISHED")
+        assert (await first)[-1]["type"] == "RUN_FINISHED"
+
+
+async def _first(lines: Any, count: int) -> Any:
+    async for line in lines:
+        if line:
+            yield line
+            count -= 1
+        if not count:
+            return
+
+
+async def test_an_agui_client_answers_an_interrupt(
+    parts: Parts, provider: MockProvider, tools: list[Tool], tmp_path: Path
+) -> None:
+    @tool(requires_approval=True)
+    async def erase(name: str) -> str:
+        """Erase a file."""
+        return f"erased {name}"
+
+    tools.append(erase)
+    provider.queue_tool_call("c1", "erase", {"name": "a.txt"}).queue_text("Done.")
+    async with served(parts, tmp_path) as live:
+        seen = await agui(live, messages=[{"id": "m1", "role": "user", "content": "Erase a.txt"}])
+        interrupt = seen[-1]["outcome"]["interrupts"][0]["id"]
+        told = await agui(
+            live, runId="r2", resume=[{"interruptId": interrupt, "payload": {"approved": True}}]
+        )
+        results = [each["content"] for each in told if each["type"] == "TOOL_CALL_RESULT"]
+        assert (results, told[-1]["outcome"]) == (["erased a.txt"], {"type": "success"})
+        provider.queue_text("Welcome.")
+        last = await agui(live, runId="r3", messages=[{"id": "m2", "role": "user", "content": "Thanks"}])
+        assert last[-1]["type"] == "RUN_FINISHED"
+        late = await agui(live, runId="r4", messages=[{"id": "m2", "role": "user", "content": "Thanks"}])
+        snapshot = late[1]["messages"]
+        assert [each["role"] for each in snapshot] == [
+            "user",
+            "assistant",
+            "activity",
+            "tool",
+            "assistant",
+            "user",
+            "assistant",
+        ]
+        assert snapshot[1]["toolCalls"][0]["function"]["name"] == "erase"
+
+
+@pytest.mark.parametrize("thread", ["..", "a b", "", "x" * 65])
+def test_an_agui_thread_is_named_as_a_conversation_is(client: TestClient, thread: str) -> None:
+    answer = client.post("/agui/dialog", json={"threadId": thread, "runId": "r"})
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_input")
