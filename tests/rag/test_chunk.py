@@ -204,3 +204,13 @@ def test_any_text_is_covered_in_order_by_chunks_within_bounds(
     assert "".join(left).strip(" \r\n\u200b\u200d") == ""
     shared = [max(0, ends[place] - starts[place + 1]) for place in range(len(chunks) - 1)]
     assert max(shared, default=0) <= overlap
+
+
+def test_a_long_text_is_cut_at_the_ends_of_sentences_all_along() -> None:
+    sentences = [f"This is sentence number {number} of a very long text." for number in range(14_000)]
+    document = Document(id="d", text=" ".join(sentences))
+    assert len(document.text) > 600_000
+    chunks = SlidingWindowChunker(400, 0).chunk(document)
+    assert " ".join(chunk.text for chunk in chunks) == document.text
+    assert all(chunk.text.endswith(" text.") for chunk in chunks)
+    assert {len(chunk.text) // 45 for chunk in chunks[:-1]} <= {7, 8}

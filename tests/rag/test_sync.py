@@ -1,12 +1,11 @@
 """A folder and a store in agreement, in memory and on disk."""
 
+import errno
 import os
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dialoom.base.cancel import CancelScope
@@ -17,7 +16,7 @@ from dialoom.rag.errors import LoadError, ManifestMismatchError
 from dialoom.rag.loaders.load import document_id
 from dialoom.rag.loaders.loader import Loaded, LoadOptions, Source
 from dialoom.rag.memory_store import InMemoryVectorStore
-from dialoom.rag.store import SourceChange, SyncStore
+from dialoom.rag.store import PassageReader, SourceChange, SyncStore
 from dialoom.rag.sync import sync_folder
 from dialoom.rag.sync_events import (
     DocumentDone,
@@ -354,38 +353,61 @@ async def test_large_files_are_committed_as_they_come(folder: Path) -> None:
     assert store.commits == [2, 1]
 
 
-def test_a_killed_sync_is_continued_by_the_next(folder: Path, tmp_path: Path) -> None:
-    for number in range(400):
-        write(folder, f"{number:03}.txt", f"text {number}. " * 50)
-    script = (
-        "import asyncio, sys\n"
-        "from dialoom.rag.chunk import SlidingWindowChunker\n"
-        "from dialoom.rag.embed import HashEmbedder\n"
-        "from dialoom.rag.sync import sync_folder\n"
-        "from dialoom.stores.sqlite_index import SqliteVectorStore\n"
-        "async def main():\n"
-        "    with SqliteVectorStore(sys.argv[2]) as store:\n"
-        "        async for event in sync_folder(sys.argv[1], store, embedder=HashEmbedder(64),"
-        " chunker=SlidingWindowChunker()):\n"
-        "            print(event.seq, flush=True)\n"
-        "            if event.seq > 101: await asyncio.sleep(60)\n"
-        "asyncio.run(main())\n"
-    )
-    index = tmp_path / "index.sqlite"
-    child = subprocess.Popen([sys.executable, "-c", script, folder, index], stdout=subprocess.PIPE)
-    assert child.stdout is not None
-    for line in child.stdout:
-        if int(line) > 101:
-            break
-    child.send_signal(signal.SIGKILL)
-    child.communicate(timeout=60)
-    with SqliteVectorStore(index) as store:
-        before = len(store.documents())
-        assert 100 <= before < 400
-        assert store.sources(document_id(folder)).keys() == set(store.documents())
-    done = subprocess.run(
-        [sys.executable, "-c", script.replace("> 101", "> 99999"), folder, index], check=True, timeout=60
-    )
-    assert done.returncode == 0
-    with SqliteVectorStore(index) as store:
-        assert len(store.documents()) == 400
+def many_lines(count: int, word: str = "") -> str:
+    return "".join(f"{word}line {number} of a long list\n\n" for number in range(count))
+
+
+async def test_a_large_file_goes_in_piece_by_piece_and_is_replaced_whole(
+    folder: Path, store: SyncStore
+) -> None:
+    class Measured(HashEmbedder):
+        most = 0
+
+        async def embed_documents(self, texts: Sequence[str]) -> FloatMatrix:
+            self.most = max(self.most, len(texts))
+            return self.embed(texts)
+
+    embedder = Measured(64)
+    write(folder, "a.txt", "small")
+    write(folder, "b.txt", many_lines(5_000))
+    assert told(await sync(folder, store, embedder=embedder)) == [
+        ("a.txt", "done 1/1"),
+        ("b.txt", "done 1/5000"),
+    ]
+    assert (len(store), names(store), embedder.most) == (5_001, ["a.txt", "b.txt"], 256)
+    assert isinstance(store, PassageReader)
+    chunks = store.chunks_of(document_id(folder / "b.txt"))
+    assert [chunk.text for chunk in chunks[::1_111]] == [
+        f"line {number} of a long list" for number in range(0, 5_000, 1_111)
+    ]
+    stored = store.vectors([chunks[4_321].id])
+    assert np.allclose(stored, embedder.embed([chunks[4_321].text]), atol=1e-3)
+    write(folder, "b.txt", many_lines(4_500, "new "))
+    await sync(folder, store, embedder=embedder)
+    assert (len(store), store.chunks_of(document_id(folder / "b.txt"))[0].text[:8]) == (4_501, "new line")
+
+
+async def test_a_large_file_that_cannot_be_embedded_to_its_end_leaves_no_part_of_itself(
+    folder: Path, store: SyncStore
+) -> None:
+    write(folder, "a.txt", many_lines(5_000))
+    await sync(folder, store)
+    write(folder, "a.txt", many_lines(5_000, "new ") + "x" * 39 + "\n\nchoke")
+    write(folder, "b.txt", "beta")
+    events = await sync(folder, store, embedder=Counting())
+    assert told(events) == [("a.txt", "error"), ("b.txt", "done 1/1")]
+    assert len(store) == 5_001
+
+
+async def test_a_disk_without_room_for_the_vectors_of_a_large_file_fails_that_file(
+    folder: Path, store: SyncStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_room() -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    write(folder, "a.txt", many_lines(5_000))
+    write(folder, "b.txt", "beta")
+    monkeypatch.setattr("tempfile.TemporaryFile", no_room)
+    events = await sync(folder, store)
+    assert told(events) == [("a.txt", "error"), ("b.txt", "done 1/1")]
+    assert "No space left" in report(events).failures[0].message

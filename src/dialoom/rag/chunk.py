@@ -12,6 +12,11 @@ from dialoom.rag.types import Chunk, Document, Heading, Metadata
 Unit = Literal["chars", "bytes"]
 
 
+_STRETCH = 200_000
+_UNSURE = 2_000
+"""What lies beyond a stretch may move the places in its last characters."""
+
+
 class Chunker(Protocol):
     """Cuts a document into chunks whose offsets are exact: `chunk.text == document.text[start:end]`."""
 
@@ -64,13 +69,17 @@ class SlidingWindowChunker:
         text = document.text
         start, stop = _trim(text, start, len(text) if stop is None else stop)
         starts = [heading.start for heading in document.headings]
-        boundaries = find_boundaries(text, starts, start=start, stop=stop)
+        boundaries, sure = Boundaries([], [], [], []), -1
         while start < stop:
             start = _skip_space(text, start, stop)
             limit = self._limit(text, start, stop)
             if limit >= stop:
                 yield start, stop
                 return
+            if limit > sure:  # a stretch at a time: the places of a whole book take more room than the book
+                end = min(start + _STRETCH + 4 * self._size, stop)
+                boundaries = find_boundaries(text, starts, start=start, stop=end)
+                sure = end if end == stop else end - _UNSURE
             end = self._end(text, boundaries, start, limit)
             yield start, end
             start = self._next(text, boundaries, start, end)

@@ -3,6 +3,7 @@
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from threading import RLock
 
 import msgspec
@@ -214,7 +215,7 @@ class _Shelf:
         self._swap(remove, puts)
 
     def change_sources(self, changes: Sequence[SourceChange], forget: Sequence[str]) -> None:
-        fresh = [(change.record.source, change.documents or ()) for change in changes]
+        fresh = [(change.record.source, _whole(change.documents or ())) for change in changes]
         names = {*forget, *(change.record.source for change in changes if change.documents is not None)}
         before = [doc_id for doc_id, source in self.source_of.items() if source in names]
         self.replace([document for _, documents in fresh for document in documents], before)
@@ -285,6 +286,19 @@ def _joined(puts: Sequence[tuple[Sequence[Chunk], FloatMatrix]]) -> tuple[Sequen
             return [chunk for chunks, _ in puts for chunk in chunks], np.concatenate(
                 [rows for _, rows in puts]
             )
+
+
+def _whole(pieces: Iterable[DocumentChunks]) -> list[DocumentChunks]:
+    """The documents that pieces in a row make up."""
+    documents: list[DocumentChunks] = []
+    for doc_id, group in groupby(pieces, key=lambda piece: piece.doc_id):
+        parts = list(group)
+        for part in parts:
+            part.check()
+        chunks = [chunk for part in parts for chunk in part.chunks]
+        rows = parts[0].vectors if len(parts) == 1 else np.concatenate([part.vectors for part in parts])
+        documents.append(DocumentChunks(doc_id, chunks, rows))
+    return documents
 
 
 def _below(name: str, root: str) -> bool:

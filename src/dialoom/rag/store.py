@@ -1,6 +1,6 @@
 """The protocol of a vector store: chunks with their vectors, replaced by document, found by nearness."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 import msgspec
@@ -118,11 +118,13 @@ class SourceRecord(msgspec.Struct, frozen=True, kw_only=True):
 class SourceChange(msgspec.Struct, frozen=True):
     """A file's new record and all its documents; those it had before and has no more go.
 
-    None for documents that stay as they are: the file was only looked at, or could not be read this time.
+    Several in a row with one `doc_id` are the pieces of a large document. They are gone through once, while
+    the change is made. None for documents that stay as they are: the file was only looked at, or could not
+    be read this time.
     """
 
     record: SourceRecord
-    documents: Sequence[DocumentChunks] | None = ()
+    documents: Iterable[DocumentChunks] | None = ()
 
 
 class SyncStore(VectorStore, Protocol):

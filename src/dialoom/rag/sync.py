@@ -3,10 +3,11 @@
 import asyncio
 import hashlib
 import os
+import tempfile
 from collections import deque
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 import msgspec
 
@@ -20,6 +21,7 @@ from dialoom.rag.loaders.loader import Loaded, LoadOptions
 from dialoom.rag.loaders.walk import FoundFile, Skipped, walk_files
 from dialoom.rag.manifest import manifest_of
 from dialoom.rag.store import DocumentChunks, SourceChange, SourceRecord, SyncStore
+from dialoom.rag.sync_embed import LARGE, Waiting, embed_large
 from dialoom.rag.sync_events import SyncEvent
 from dialoom.rag.sync_ledger import SyncLedger
 from dialoom.rag.types import LoadWarning
@@ -31,6 +33,7 @@ _SETTLED_NS = 2_000_000_000  # a file changed this recently may change again wit
 _LOADERS = "loaders-v1"
 _READERS = 2
 _READ_AHEAD = 4
+_READ_AHEAD_BYTES = 32_000_000
 
 
 class _Unchanged(msgspec.Struct, frozen=True):
@@ -53,6 +56,10 @@ class _Cut(msgspec.Struct, frozen=True):
     record: SourceRecord
     documents: Sequence[CutDocument]
     warnings: Sequence[LoadWarning]
+
+    @property
+    def is_large(self) -> bool:
+        return sum(len(document.chunks) for document in self.documents) > LARGE
 
 
 class _Broken(msgspec.Struct, frozen=True):
@@ -152,6 +159,7 @@ class _Sync:
         """What has become of each file, in order; the next few are read while one is cut and stored."""
         executor = ThreadPoolExecutor(_READERS, thread_name_prefix="dialoom-read")
         ahead: deque[Future[_Unchanged | _Read | _Broken] | _Unchanged] = deque()
+        sizes: deque[int] = deque()
         try:
             for file in files:
                 old = known.get(file.id)
@@ -160,7 +168,9 @@ class _Sync:
                     ahead.append(_Unchanged(file))
                 else:
                     ahead.append(executor.submit(self._look, file, root, fresh))
-                if len(ahead) > _READ_AHEAD:
+                sizes.append(file.size)
+                while len(ahead) > _READ_AHEAD or (len(ahead) > 1 and sum(sizes) > _READ_AHEAD_BYTES):
+                    sizes.popleft()
                     yield self._cut(ahead.popleft())
             while ahead:
                 yield self._cut(ahead.popleft())
@@ -203,9 +213,10 @@ class _Sync:
         return _Cut(outcome.record, documents, loaded.warnings)
 
     async def _store_batch(self, batch: Sequence[_Outcome], ledger: SyncLedger) -> list[SyncEvent]:
-        outcomes, changes = await self._embed_batch(batch)
-        if changes:
-            await asyncio.to_thread(self._store.change_sources, changes)
+        with ExitStack() as files:
+            outcomes, changes = await self._embed_batch(batch, files)
+            if changes:
+                await asyncio.to_thread(self._store.change_sources, changes)
         events: list[SyncEvent] = []
         for outcome in outcomes:
             match outcome:
@@ -220,27 +231,45 @@ class _Sync:
                     events.append(ledger.done(outcome.record.source, documents, chunks, outcome.warnings))
         return events
 
-    async def _embed_batch(self, batch: Sequence[_Outcome]) -> tuple[list[_Outcome], list[SourceChange]]:
-        """Embed all documents of the batch at once; a file with one that fails becomes a broken one."""
-        cut = [document for outcome in batch if isinstance(outcome, _Cut) for document in outcome.documents]
+    async def _embed_batch(
+        self, batch: Sequence[_Outcome], files: ExitStack
+    ) -> tuple[list[_Outcome], list[SourceChange]]:
+        """Embed the documents of the batch; a file with one that fails becomes a broken one."""
+        small = [outcome for outcome in batch if isinstance(outcome, _Cut) and not outcome.is_large]
+        cut = [document for outcome in small for document in outcome.documents]
         embedded = iter(await embed_all(self._embedder, cut) if cut else [])
         outcomes: list[_Outcome] = []
         changes: list[SourceChange] = []
         for outcome in batch:
             if isinstance(outcome, _Cut):
-                parts = [next(embedded) for _ in outcome.documents]
-                wrong = [part for part in parts if isinstance(part, DocumentFailure)]
-                if wrong:
-                    record = msgspec.structs.replace(outcome.record, error=wrong[0].code)
-                    outcomes.append(_Broken(record, wrong[0].message))
+                if outcome.is_large:
+                    ready = await self._embed_large(outcome, files)
+                else:
+                    ready = _all_or_the_failure([next(embedded) for _ in outcome.documents])
+                if isinstance(ready, DocumentFailure):
+                    record = msgspec.structs.replace(outcome.record, error=ready.code)
+                    outcomes.append(_Broken(record, ready.message))
                     changes.append(SourceChange(record, None))
                     continue
-                ready = [part for part in parts if isinstance(part, DocumentChunks)]
                 changes.append(SourceChange(outcome.record, ready))
             elif outcome.record is not None:
                 changes.append(SourceChange(outcome.record, None))
             outcomes.append(outcome)
         return outcomes, changes
+
+    async def _embed_large(self, outcome: _Cut, files: ExitStack) -> Waiting | DocumentFailure:
+        try:
+            file = files.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - closed with `files`
+            return await embed_large(self._embedder, outcome.documents, file)
+        except OSError as error:  # the disk is full
+            return failure(outcome.record.source, error)
+
+
+def _all_or_the_failure(
+    parts: Sequence[DocumentChunks | DocumentFailure],
+) -> list[DocumentChunks] | DocumentFailure:
+    wrong = [part for part in parts if isinstance(part, DocumentFailure)]
+    return wrong[0] if wrong else [part for part in parts if isinstance(part, DocumentChunks)]
 
 
 def _choices(options: LoadOptions) -> list[str]:

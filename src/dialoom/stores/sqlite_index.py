@@ -4,7 +4,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
@@ -137,7 +137,7 @@ class SqliteVectorStore(SyncStore, LexicalIndex, PassageReader):
 
     def replace_documents(self, documents: Sequence[DocumentChunks]) -> None:
         with self._writing() as connection:
-            self._replace(connection, documents, source=None)
+            self._replace(connection, documents)
 
     def search(
         self,
@@ -235,11 +235,24 @@ class SqliteVectorStore(SyncStore, LexicalIndex, PassageReader):
             connection.executemany("DELETE FROM sources WHERE source = ?", [(name,) for name in forget])
             for change in changes:
                 write_source(connection, change.record)
-                self._replace(connection, change.documents or (), source=change.record.source)
+                for _, pieces in groupby(change.documents or (), key=lambda piece: piece.doc_id):
+                    self._put_pieces(connection, pieces, change.record.source)
 
-    def _replace(
-        self, connection: sqlite3.Connection, documents: Sequence[DocumentChunks], *, source: str | None
+    def _put_pieces(
+        self, connection: sqlite3.Connection, pieces: Iterable[DocumentChunks], source: str
     ) -> None:
+        """Put one document, piece by piece, in the place of what is there of it."""
+        dim = self._dim(connection)
+        for number, piece in enumerate(pieces):
+            piece.check()
+            if number == 0:
+                delete_documents(connection, [piece.doc_id])
+            if piece.chunks:
+                dim = check_rows(piece.vectors, dim).shape[1]
+                delete_chunks(connection, [chunk.id for chunk in piece.chunks])
+                insert_document(connection, piece, source)
+
+    def _replace(self, connection: sqlite3.Connection, documents: Sequence[DocumentChunks]) -> None:
         dim = self._dim(connection)
         for document in documents:
             document.check()
@@ -249,7 +262,7 @@ class SqliteVectorStore(SyncStore, LexicalIndex, PassageReader):
         for document in {document.doc_id: document for document in documents}.values():
             if document.chunks:
                 delete_chunks(connection, [chunk.id for chunk in document.chunks])
-                insert_document(connection, document, source)
+                insert_document(connection, document, None)
 
     def _dim(self, connection: sqlite3.Connection) -> int | None:
         manifest = read_manifest(connection)

@@ -1,0 +1,104 @@
+"""An ingest that is killed goes on where it stood: nothing is lost, nothing is there twice or by half."""
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dialoom.rag.loaders.load import document_id
+from dialoom.stores.sqlite_index import SqliteVectorStore
+
+FILES = 900
+SOON = 60
+SCRIPT = """
+import asyncio, sys
+from dialoom.rag import DocumentDone, HashEmbedder, SlidingWindowChunker, sync_folder
+from dialoom.stores import SqliteVectorStore
+
+async def main():
+    with SqliteVectorStore(sys.argv[2]) as store:
+        async for event in sync_folder(
+            sys.argv[1], store, embedder=HashEmbedder(64), chunker=SlidingWindowChunker(200, 0)
+        ):
+            if isinstance(event, DocumentDone):
+                print(event.source, flush=True)
+
+asyncio.run(main())
+"""
+
+
+def chunks_of(number: int) -> int:
+    return number % 5 + 1
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "kb"
+    folder.mkdir()
+    for number in range(FILES):
+        paragraph = f"Paragraph of file{number} that is long enough to be a chunk of its own. ".ljust(
+            190, "x"
+        )
+        text = "\n\n".join([paragraph] * chunks_of(number))
+        (folder / f"{number:04}.txt").write_text(text)
+    return folder
+
+
+def ingest(folder: Path, index: Path, *, kill_after: int | None) -> int:
+    """Run an ingest in a process of its own and kill it once it has told of some files; those it told of."""
+    command = [sys.executable, "-c", SCRIPT, str(folder), str(index)]
+    told = 0
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        for _ in child.stdout:
+            told += 1
+            if told == kill_after:
+                child.kill()
+                break
+        child.stdout.read()
+        assert child.wait(SOON) == (0 if kill_after is None or told < kill_after else -9)
+    return told
+
+
+def check_whole(store: SqliteVectorStore, folder: Path) -> int:
+    """Every document that is there is there once and in full, with its words; how many there are."""
+    documents = store.documents()
+    assert store.sources(document_id(folder)).keys() == set(documents)
+    held = {name: store.chunks_of(name) for name in documents}
+    assert {name: len(chunks) for name, chunks in held.items()} == {
+        name: chunks_of(int(Path(name).stem)) for name in documents
+    }
+    assert len(store) == sum(map(len, held.values()))
+    for name in documents[:: max(len(documents) // 20, 1)]:
+        hits = store.search_words(f"file{int(Path(name).stem)}", 99)
+        assert [hit.chunk.doc_id for hit in hits] == [name] * chunks_of(int(Path(name).stem))
+    return len(documents)
+
+
+@pytest.mark.slow
+def test_an_ingest_killed_ten_times_loses_nothing_and_doubles_nothing(folder: Path, tmp_path: Path) -> None:
+    index, rng = tmp_path / "index.sqlite", random.Random(7)
+    before = 0
+    for _ in range(10):
+        ingest(folder, index, kill_after=rng.randrange(1, 90))
+        with SqliteVectorStore(index, read_only=True) as store:
+            held = check_whole(store, folder)
+        assert held >= before
+        before = held
+    assert before > 0
+    ingest(folder, index, kill_after=None)
+    with SqliteVectorStore(index, read_only=True) as store:
+        assert check_whole(store, folder) == FILES
+
+
+def test_an_ingest_killed_once_goes_on_where_it_stood(folder: Path, tmp_path: Path) -> None:
+    index = tmp_path / "index.sqlite"
+    assert ingest(folder, index, kill_after=101) == 101
+    with SqliteVectorStore(index, read_only=True) as store:
+        before = check_whole(store, folder)
+    assert 101 <= before < FILES
+    assert ingest(folder, index, kill_after=None) == FILES - before
+    with SqliteVectorStore(index, read_only=True) as store:
+        assert check_whole(store, folder) == FILES
