@@ -127,11 +127,11 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
-        return tuple(part.call for part in self.parts if isinstance(part, ToolCallPart))
+        return tuple([part.call for part in self.parts if isinstance(part, ToolCallPart)])
 
     @property
     def tool_results(self) -> tuple[ToolResultPart, ...]:
-        return tuple(part for part in self.parts if isinstance(part, ToolResultPart))
+        return tuple([part for part in self.parts if isinstance(part, ToolResultPart)])
 
     def to_dict(self) -> dict[str, object]:
         """Return the message as plain JSON values; what has its default value is left out."""

@@ -1,6 +1,6 @@
 """A history that every server accepts: each tool call is answered at once, each answer has its call."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from dialoom.llm.messages import Message, ToolCall, ToolResultPart
 
@@ -17,23 +17,22 @@ def paired(messages: Sequence[Message]) -> tuple[Message, ...]:
 
 
 def _paired(messages: Sequence[Message]) -> Iterator[Message]:
-    at = 0
-    while at < len(messages):
-        message = messages[at]
-        at += 1
+    for at, message in enumerate(messages):
         if message.role == "tool" or (message.role == "assistant" and not message.parts):
             continue
         yield message
-        if message.tool_calls:
-            results = _results_until_next_call(messages[at:])
-            yield from (_answer(call, results) for call in message.tool_calls)
+        calls = message.tool_calls
+        if calls:
+            results = _results_until_next_call(messages, at + 1)
+            yield from (_answer(call, results) for call in calls)
 
 
-def _results_until_next_call(messages: Iterable[Message]) -> dict[str, ToolResultPart]:
+def _results_until_next_call(messages: Sequence[Message], start: int) -> dict[str, ToolResultPart]:
     """Collect the results that can belong to the calls just made; later messages may use their ids again."""
     found: dict[str, ToolResultPart] = {}
-    for message in messages:
-        if message.tool_calls:
+    for at in range(start, len(messages)):
+        message = messages[at]
+        if message.role != "tool" and message.tool_calls:
             break
         for result in message.tool_results:
             found.setdefault(result.call_id, result)

@@ -72,12 +72,13 @@ def _wire_messages(message: Message, profile: WireProfile) -> Iterator[_Fields]:
 
 def _wire_assistant(message: Message, profile: WireProfile) -> _Fields:
     fields: _Fields = {"role": "assistant", "content": render_text(message) or message.refusal or None}
-    if message.tool_calls:
-        fields["tool_calls"] = [_wire_call(call) for call in message.tool_calls]
+    calls = message.tool_calls
+    if calls:
+        fields["tool_calls"] = [_wire_call(call) for call in calls]
     elif fields["content"] is None:
         fields["content"] = ""
     replayed = profile.replay_reasoning == "always" or (
-        profile.replay_reasoning == "tool_calls" and bool(message.tool_calls)
+        profile.replay_reasoning == "tool_calls" and bool(calls)
     )
     if replayed and message.reasoning and profile.reasoning_fields:
         fields[profile.reasoning_fields[0]] = replace_surrogates(message.reasoning)

@@ -5,6 +5,7 @@ import re
 from dialoom.base.text import one_line, replace_surrogates
 from dialoom.llm.messages import Message, SourcePart, TextPart
 
+_READ = (SourcePart, TextPart)
 _SOURCE_TAG = re.compile(r"<(\s*/?\s*source\b)", re.IGNORECASE)
 
 
@@ -13,7 +14,7 @@ def render_text(message: Message) -> str:
     pieces = [
         render_source(part) if isinstance(part, SourcePart) else part.text
         for part in message.parts
-        if isinstance(part, SourcePart | TextPart)
+        if isinstance(part, _READ)
     ]
     return replace_surrogates("".join(pieces))
 
