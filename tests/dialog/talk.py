@@ -1,13 +1,24 @@
 """What tests of dialogs share: a center around a scripted model, a few tools, and readers of logs."""
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Sequence
+from contextlib import asynccontextmanager
 from typing import TypeVar
 
 from dialoom.conversation import CardEntry, Entry, TextEntry
 from dialoom.dialog import Center, Dialog, DialogEvent, RunHandle, Stores
 from dialoom.dialog.result import DialogResult
-from dialoom.llm import MockProvider, StreamEvent, ToolCall, ToolCallReady, ToolCallStarted
+from dialoom.llm import (
+    ChatOptions,
+    Message,
+    MockProvider,
+    ResponseStream,
+    StreamEvent,
+    ToolCall,
+    ToolCallReady,
+    ToolCallStarted,
+)
+from dialoom.llm.options import DEFAULT_OPTIONS
 from dialoom.tools import Tool, tool
 
 T = TypeVar("T")
@@ -82,3 +93,36 @@ def cards(entries: Sequence[Entry]) -> list[CardEntry]:
 
 def text(role: str, content: str) -> TextEntry:
     return TextEntry(role=role, content=content)  # type: ignore[arg-type] - a role, written short
+
+
+class Echo(MockProvider):
+    """Adds the number it is told to itself with a tool, and says what came of it.
+
+    `longest` is the most messages it was sent at once.
+    """
+
+    longest = 0
+
+    @asynccontextmanager
+    async def stream(
+        self, messages: Sequence[Message], options: ChatOptions = DEFAULT_OPTIONS
+    ) -> AsyncGenerator[ResponseStream]:
+        last = messages[-1]
+        self.longest = max(self.longest, len(messages))
+        mock = MockProvider()
+        if last.role == "user":
+            number = int(last.text)
+            mock.queue_tool_calls(ToolCall(id=f"c{number}", name="add", arguments={"a": number, "b": number}))
+        else:
+            mock.queue_text(f"it is {last.tool_results[0].content}", chunks=4)
+        async with mock.stream(messages, options) as stream:
+            yield stream
+
+
+async def long_dialog(stores: Stores, length: int) -> str:
+    """Store a dialog of so many messages; return its id."""
+    async with Center(stores) as center:
+        dialog = center.new_dialog()
+        for at in range(length):
+            dialog.append_message("user" if at % 2 == 0 else "assistant", f"message {at} of a long talk")
+        return dialog.id
