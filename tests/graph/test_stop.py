@@ -23,8 +23,8 @@ from dialoom.graph import (
     RunFinished,
     RunOptions,
 )
-from dialoom.graph.async_lane import carry_on_loop
 from dialoom.graph.mailbox import Mailbox
+from dialoom.graph.on_loop import carry_on_loop
 from dialoom.graph.position import Start
 from dialoom.graph.run import Run
 from dialoom.testing import ManualClock

@@ -14,8 +14,6 @@ from dialoom.graph.guard import Chance, persevere, timed_out
 from dialoom.graph.lane import Failure, Task, attempt, caught, lines_of, try_guarded
 from dialoom.graph.loops import post, resolve
 from dialoom.graph.publish import Publisher
-from dialoom.graph.result import RunResult
-from dialoom.graph.run import Run
 from dialoom.graph.stop import StopSignal
 from dialoom.graph.table import NodeSpec
 from dialoom.graph.threads import node_pool, store_pool
@@ -119,6 +117,9 @@ class AsyncLane:
             await publisher.mailbox.room()
         except asyncio.CancelledError as error:
             self._cancelled_by_others(error)
+
+    async def leave(self) -> None:
+        """Do nothing: all that is begun is over with its superstep."""
 
     async def wait_for(self, signal: CancelScope) -> None:
         come: asyncio.Future[None] = self._loop.create_future()
@@ -238,20 +239,6 @@ class AsyncLane:
     def _cancelled_by_others(self, error: asyncio.CancelledError) -> None:
         self.cancelled = error
         self._stop.scope.cancel()
-
-
-async def carry_on_loop(run: Run) -> RunResult:
-    """Execute `run` in this task. Cancelled meanwhile, it first brings the run to a safe end, then raises."""
-    limit = run.options.max_concurrency
-    lane = AsyncLane(run.stop, run.publisher, limit, clock=run.clock, chance=run.chance)
-    try:
-        result = await run.execute(lane)
-    finally:
-        if (timer := lane.end()) is not None:
-            await asyncio.wait({timer})
-    if lane.cancelled is not None:
-        raise lane.cancelled
-    return result
 
 
 def _stray(node: str, error: asyncio.CancelledError) -> Outcome:

@@ -1,6 +1,5 @@
 """Describing a graph, then building it."""
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
@@ -25,7 +24,6 @@ from dialoom.graph.subgraph import SubgraphConfig
 from dialoom.graph.table import MapSpec, Node, OnItemError, Router
 
 ALL_CHANNELS = SubgraphConfig()
-_log = logging.getLogger("dialoom.graph")
 
 NOTHING: Mapping[str, Any] = {}
 
@@ -219,8 +217,8 @@ class GraphBuilder:
         if problems:
             raise GraphBuildError(self._draft.name, problems)
         warnings = warnings_of(self._draft)
-        for warning in warnings:
-            _log.warning("graph %r: %s", self._draft.name, warning)
+        if warnings:
+            _log(self._draft.name, warnings)
         draft = self._draft.copy()
         setup = Setup(compile_draft(draft), store, observers, clock=clock, chance=chance, draft=draft)
         return Graph(setup, warnings)
@@ -233,3 +231,10 @@ class GraphBuilder:
         except Exception as error:  # noqa: BLE001 - seam: resolving annotations runs foreign code
             reason = one_line(f"cannot make channels of it: {error}")
             self._draft.problems.append(GraphProblem("bad-state", f"state {state!r}", reason))
+
+
+def _log(graph: str, warnings: Sequence[GraphProblem]) -> None:
+    import logging  # only a graph that has any pays for it
+
+    for warning in warnings:
+        logging.getLogger("dialoom.graph").warning("graph %r: %s", graph, warning)

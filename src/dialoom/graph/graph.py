@@ -48,7 +48,7 @@ class Graph:
         self, inputs: Mapping[str, Any] | None = None, options: RunOptions = DEFAULT_OPTIONS
     ) -> RunResult:
         """Run from START. Cancelling the task ends the run safely before `CancelledError` is raised."""
-        from dialoom.graph.async_lane import carry_on_loop
+        from dialoom.graph.on_loop import carry_on_loop
 
         return await carry_on_loop(Run(self._setup, Start(inputs), options))
 
@@ -72,7 +72,7 @@ class Graph:
         then enters at START. Raises UsageError when there is no such thread or question and GraphChangedError
         when it waits for a node this graph does not have.
         """
-        from dialoom.graph.async_lane import carry_on_loop
+        from dialoom.graph.on_loop import carry_on_loop
 
         return await carry_on_loop(Run(self._setup, Start(inputs, where, command), options))
 
@@ -187,11 +187,11 @@ class Graph:
         return f"<Graph {self.name!r} {len(self._setup.table.nodes)} nodes>"
 
     def _carry(self, run: Run) -> RunResult:
-        if not self._setup.table.has_async:
+        if not self._setup.table.has_async and run.options.schedule == "superstep":
             from dialoom.graph.sync_lane import carry_here
 
             return carry_here(run)
-        from dialoom.graph.async_lane import carry_on_loop
+        from dialoom.graph.on_loop import carry_on_loop
         from dialoom.graph.portal import the_portal
 
         return the_portal().run(carry_on_loop(run), run.stop.scope.cancel)

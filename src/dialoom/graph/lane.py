@@ -53,6 +53,10 @@ class Lane(Protocol):
         """Run all `tasks` and return their outcomes in that order; None where a stop left one unfinished."""
         ...
 
+    async def leave(self) -> None:
+        """End what was begun for supersteps that do not come."""
+        ...
+
     async def in_store(self, call: Callable[[], T], *, blocking: bool) -> T:
         """Return what `call` returns; with `blocking` it may wait, so it must not run on an event loop."""
         ...

@@ -1,6 +1,6 @@
 """What one run may be told."""
 
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -8,6 +8,7 @@ from dialoom.base.cancel import CancelScope
 from dialoom.base.errors import UsageError
 from dialoom.graph.turns import OnConflict
 
+Schedule = Literal["superstep", "eager"]
 MAX_THREAD_ID = 512
 
 
@@ -23,6 +24,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     - `on_conflict`: what happens while another run of this graph, in this process, is on the thread: `reject`
       ends this one at once with stop_reason conflict, `queue` waits for the other, `cancel_previous` stops it
       and then goes on. A run in another process is met at the store, which lets one of them commit.
+    - `schedule`: `eager` starts a node when the one it follows is through, though others of its superstep are
+      not; see the page on the engine for what such a node sees. `superstep` waits for them.
     - `deps`: any object; nodes find it as `ctx.deps`. It is not stored.
     """
 
@@ -33,6 +36,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     raise_on_error: bool = False
     max_concurrency: int = 256
     on_conflict: OnConflict = "reject"
+    schedule: Schedule = "superstep"
     deps: Any = None
 
     def __post_init__(self) -> None:
@@ -49,6 +53,9 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         if self.on_conflict not in get_args(OnConflict):
             ways = ", ".join(get_args(OnConflict))
             raise UsageError(f"on_conflict is {self.on_conflict!r}; it may be: {ways}")
+        if self.schedule not in get_args(Schedule):
+            ways = ", ".join(get_args(Schedule))
+            raise UsageError(f"schedule is {self.schedule!r}; it may be: {ways}")
 
 
 DEFAULT_OPTIONS = RunOptions()

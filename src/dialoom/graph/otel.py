@@ -1,6 +1,5 @@
 """Runs and nodes as OpenTelemetry spans, with the names of the GenAI conventions where they fit."""
 
-from importlib import import_module
 from threading import Lock
 from typing import Any, Final
 
@@ -23,6 +22,8 @@ class OtelObserver:
     """
 
     def __init__(self, tracer: Any = None) -> None:
+        from importlib import import_module  # only a program with spans pays for it
+
         try:
             self._api: Any = import_module("opentelemetry.trace")
         except ImportError as error:

@@ -76,7 +76,7 @@ class Publisher:
         self._lock = self._tally.lock
         self._acquire, self._release = self._lock.acquire, self._lock.release
         self._tell = _teller(observers, mailbox)
-        self._begun: dict[tuple[str, int | None], float] = {}
+        self._begun: dict[tuple[int, str, int | None], float] = {}
 
     def within(self, ns: tuple[str, ...]) -> "Publisher":
         """Return the publisher of a subgraph: its events are numbered with those of the whole run."""
@@ -91,7 +91,7 @@ class Publisher:
         with self._lock:
             if self._tally.over:
                 return
-            self._begun[node, item] = self._clock.monotonic()
+            self._begun[step, node, item] = self._clock.monotonic()
             self._tell(NodeBegin(**self._origin, seq=self._next(), step=step, node=node, item=item))
 
     def emitter(self) -> Emit:
@@ -134,8 +134,8 @@ class Publisher:
     def node_end(self, step: int, node: str, status: NodeStatus, item: int | None = None) -> None:
         """Tell how a node ended; only the first time, so a late word of an abandoned node is not heard."""
         with self._lock:
-            begun = self._begun.pop((node, item), None)
-            if begun is None:
+            begun = self._begun.pop((step, node, item), None)
+            if begun is None or self._tally.over:
                 return
             self._tell(
                 NodeEnd(
@@ -152,8 +152,9 @@ class Publisher:
     def close_nodes(self, step: int) -> None:
         """End the nodes that were left behind when their superstep was stopped."""
         with self._lock:
-            for node, item in list(self._begun):
-                self.node_end(step, node, "cancelled", item)
+            for at, node, item in list(self._begun):
+                if at == step:
+                    self.node_end(step, node, "cancelled", item)
 
     def retry(self, step: int, error: NodeError, *, delay: float) -> None:
         with self._lock:

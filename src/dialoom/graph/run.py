@@ -46,8 +46,8 @@ class Run:
 
     __slots__ = (
         "_errors", "_is_nested", "_kept", "_known_thread", "_lock", "_memos", "_ns", "_orphans", "_position",
-        "_setup", "_start", "_steps", "_store", "chance", "clock", "emit", "options", "publisher", "run_id",
-        "stop", "thread_id",
+        "_start", "_steps", "_store", "chance", "clock", "emit", "options", "publisher", "run_id",
+        "setup", "stop", "thread_id",
     )  # fmt: skip
 
     def __init__(
@@ -75,7 +75,7 @@ class Run:
             origin = Origin(run_id=self.run_id, thread_id=self.thread_id, ns=())
             self.publisher = Publisher(origin, setup.observers, mailbox, clock=setup.clock)
         self.emit: Emit = _unheard if self.publisher is None else self.publisher.emitter()
-        self._setup = setup
+        self.setup = setup
         self._start = start
         self._known_thread = thread_id
         self._position = Position()
@@ -91,13 +91,13 @@ class Run:
 
         RunFailedError comes on top for those who asked for it.
         """
-        if self._setup.store is None or self._known_thread is None:
+        if self.setup.store is None or self._known_thread is None:
             return self._execute(lane)
         return self._in_turn(lane, Turn(self._known_thread, self.stop.scope))
 
     async def _in_turn(self, lane: Lane, turn: Turn) -> RunResult:
         """`_execute`, when it is this run's turn on its thread."""
-        turns = self._setup.turns
+        turns = self.setup.turns
         if not turns.take(turn, self.options.on_conflict):
             return self._end_outside(refused("", _running_already(turn.thread_id)))
         try:
@@ -110,12 +110,14 @@ class Run:
     async def _execute(self, lane: Lane) -> RunResult:
         trouble = await self._find(lane)
         if self.publisher is not None and not self._is_nested:
-            self.publisher.run_begin(self._setup.table.name)
+            self.publisher.run_begin(self.setup.table.name)
         try:
             if trouble is not None:
                 reason = self._fail(0, (trouble,))
             else:
                 reason = await self._enter(lane) or await self._supersteps(lane)
+            if self.options.schedule == "eager":
+                await lane.leave()
         except BaseException:
             # Ctrl-C in a node, say: what is committed stays, and all who take part hear that it is over
             self.stop.scope.cancel()
@@ -126,7 +128,7 @@ class Run:
     def _end_outside(self, trouble: NodeError | None) -> RunResult:
         """End the run, for `trouble` or as it is to stop, and leave a thread alone that is not its own."""
         if self.publisher is not None:
-            self.publisher.run_begin(self._setup.table.name)
+            self.publisher.run_begin(self.setup.table.name)
         if trouble is None:
             return self._end(self.stop.reason() or "cancelled")
         self._fail(0, (trouble,))
@@ -172,7 +174,7 @@ class Run:
             scope=self.stop.scope,
             publisher=None if self.publisher is None else self.publisher.within(ns),
             ns=ns,
-            channels=self._setup.table.channels,
+            channels=self.setup.table.channels,
             options=self.options,
             clock=self.clock,
             remaining=self.stop.remaining(),
@@ -183,7 +185,7 @@ class Run:
         if self._start.where is None and self._known_thread is None:
             return None
         try:
-            self._position = await find(self._setup, lane, self._start, self._known_thread)
+            self._position = await find(self.setup, lane, self._start, self._known_thread)
         except (UsageError, GraphChangedError):
             self.stop.scope.close()
             raise
@@ -194,7 +196,7 @@ class Run:
     async def _enter(self, lane: Lane) -> StopReason | None:
         """Bring the input in as checkpoint 0; a thread resumed with nothing new to say needs none."""
         position, start = self._position, self._start
-        step = accept_input(self._setup.table, position.state, position.frontier, start.inputs or {})
+        step = accept_input(self.setup.table, position.state, position.frontier, start.inputs or {})
         if position.rewrites and step.finished:
             step = msgspec.structs.replace(step, ops=(*position.rewrites, *step.ops))
         failure = self._fail(0, step.errors) if step.errors else None
@@ -206,6 +208,7 @@ class Run:
     async def _supersteps(self, lane: Lane) -> StopReason:
         store, publisher = self._store, self.publisher
         may_stretch = publisher is None and (store is None or lane.may_block or not store.blocking)
+        may_stretch = may_stretch and self.options.schedule == "superstep"
         while (reason := self._why_stop()) is None:
             if may_stretch and self._lone(may_block=lane.may_block) is not None:
                 lane.begin_nodes()
@@ -227,7 +230,7 @@ class Run:
         Nearly all supersteps of nearly all graphs are, so here nothing is made that nobody reads. Returns
         the first that is not, for `_settle`, or why the run ends; None when another kind of superstep is due.
         """
-        table, store, may_block = self._setup.table, self._store, lane.may_block
+        table, store, may_block = self.setup.table, self._store, lane.may_block
         while (spec := self._lone(may_block=may_block)) is not None:
             state, number = self._position.state, self._steps + 1
             try:
@@ -257,14 +260,14 @@ class Run:
         frontier = self._position.frontier
         if len(frontier.ready) != 1 or self._steps >= self.options.max_steps:
             return None
-        spec = self._setup.table.nodes[frontier.ready[0]]
+        spec = self.setup.table.nodes[frontier.ready[0]]
         if spec.alone is not frontier or (spec.blocking and not may_block):
             return None
         return None if self.stop.reason() is not None else spec
 
     async def _one_superstep(self, lane: Lane) -> Step:
         """Carry out a superstep of any kind."""
-        table, position, number = self._setup.table, self._position, self._steps + 1
+        table, position, number = self.setup.table, self._position, self._steps + 1
         frontier = position.frontier
         if table.has_maps or frontier.sends or frontier.notes:
             return await self._in_batch(lane, number)
@@ -277,7 +280,7 @@ class Run:
         """Return what the superstep at hand, none of whose tasks is part of a map, comes to."""
         notes = self._memos.close() if self._memos.open else ()
         position = self._position
-        return conclude(self._setup.table, position.state, position.frontier, outcomes, notes)
+        return conclude(self.setup.table, position.state, position.frontier, outcomes, notes)
 
     async def _settle(self, lane: Lane, step: Step) -> StopReason | None:
         """Commit the superstep that was carried out, and tell of it; returns why the run ends with it."""
@@ -298,7 +301,7 @@ class Run:
 
     async def _in_batch(self, lane: Lane, number: int) -> Step:
         """Carry out a superstep in which not every task is simply a node."""
-        table, position = self._setup.table, self._position
+        table, position = self.setup.table, self._position
         batch = batch_of(table, position.state, position.frontier)
         tasks = [
             (
@@ -325,7 +328,7 @@ class Run:
         frontier = self._position.frontier
         if not frontier.ready and not frontier.sends:
             return "finished"
-        if frontier.notes and is_waiting(self._setup.table, self._position.state, frontier):
+        if frontier.notes and is_waiting(self.setup.table, self._position.state, frontier):
             return "interrupted"
         return self.stop.reason() or ("max_steps" if self._steps >= self.options.max_steps else None)
 
@@ -368,12 +371,12 @@ class Run:
             run_id=self.run_id,
             step=number,
             created=self.clock.now(),
-            fingerprint=self._setup.fingerprint,
+            fingerprint=self.setup.fingerprint,
             frontier=step.frontier,
             ops=step.ops,
             state=step.state,
             interrupts=step.frontier.interrupts if step.frontier.notes else (),
-            state_version=self._setup.state_version,
+            state_version=self.setup.state_version,
         )
 
     def _fail(self, number: int, errors: tuple[NodeError, ...]) -> StopReason:

@@ -1,11 +1,12 @@
 """What all runs of one graph share."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from dialoom.base.clock import Clock
 from dialoom.base.events import Observer
 from dialoom.graph.checkpoint import CheckpointStore
+from dialoom.graph.compile import onward_of, reached_from
 from dialoom.graph.draft import Draft
 from dialoom.graph.fingerprint import fingerprint_of
 from dialoom.graph.guard import Chance
@@ -42,3 +43,13 @@ class Setup:
     @cached_property
     def fingerprint(self) -> str:
         return fingerprint_of(self.table)
+
+    @cached_property
+    def onward(self) -> Mapping[str, frozenset[str]]:
+        """The nodes that each node may lead to by an edge."""
+        return {name: frozenset(targets) for name, targets in onward_of(self.draft).items()}
+
+    @cached_property
+    def reaches(self) -> Mapping[str, frozenset[str]]:
+        """The nodes that each node may lead to by any number of edges."""
+        return {name: frozenset(reached_from(self.onward, self.onward[name])) for name in self.onward}

@@ -7,10 +7,10 @@ from threading import get_ident
 from typing import Generic, TypeVar
 
 from dialoom.base.errors import UsageError
-from dialoom.graph.async_lane import carry_on_loop
 from dialoom.graph.events import GraphEvent
 from dialoom.graph.loops import post
 from dialoom.graph.mailbox import Mailbox
+from dialoom.graph.on_loop import carry_on_loop
 from dialoom.graph.portal import the_portal
 from dialoom.graph.result import RunResult
 from dialoom.graph.run import Run

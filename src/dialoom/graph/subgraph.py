@@ -76,7 +76,7 @@ class Subgraph:
 
     async def run_on_loop(self, ctx: NodeContext) -> NodeResult:
         """Run the subgraph in this task."""
-        from dialoom.graph.async_lane import carry_on_loop
+        from dialoom.graph.on_loop import carry_on_loop
 
         try:
             run, saver = self._begin(ctx)

@@ -75,6 +75,9 @@ class SyncLane:
     async def drain(self, publisher: Publisher) -> None:
         """Return at once: a run without an event loop has observers, which keep up, and no reader."""
 
+    async def leave(self) -> None:
+        """Do nothing: all that is begun is over with its superstep, or left behind."""
+
     async def wait_for(self, signal: CancelScope) -> None:
         def watch(wake: Callable[[object], None]) -> None:
             signal.add_callback(lambda: wake(signal))
