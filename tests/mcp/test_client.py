@@ -378,3 +378,9 @@ async def test_a_client_belongs_to_one_event_loop() -> None:
     async with connected(server) as client:
         with pytest.raises(Exception, match="belongs to another event loop; make a client for each"):
             await asyncio.to_thread(asyncio.run, client.initialize())
+
+
+async def test_a_list_that_a_server_does_not_know_is_empty() -> None:
+    server = Scripted({"resources/list": lambda _: {"resources": []}})
+    async with connected(server) as client:
+        assert await client.resource_templates() == ()

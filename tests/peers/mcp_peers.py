@@ -1,4 +1,4 @@
-"""MCP servers and the conformance harness of others: the npm packages of this folder, and two venvs of Python ones.
+"""MCP servers and a conformance harness of others: npm packages of this folder, and two venvs of Python ones.
 
 `npm ci` here installs the first; `make test` does all of it. Where they cannot be had, tests are skipped and
 say so.

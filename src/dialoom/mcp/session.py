@@ -104,7 +104,12 @@ class ServerSession:
 
         async def page(cursor: str | None) -> tuple[Sequence[Any], str | None]:
             patience.alive()
-            return await verbs.list_page(live, kind, cursor)
+            try:
+                return await verbs.list_page(live, kind, cursor)
+            except verbs.MCPError as error:
+                if cursor is None and verbs.is_unknown_method(error):
+                    return (), None  # many that have resources have no templates of them
+                raise
 
         found, repeated = await all_pages(page, server=self.config.name, key=attrgetter(key))
         dropped = (each for each in live.link.repair.dropped if each.kind == kind)

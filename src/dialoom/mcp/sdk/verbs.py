@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from dialoom.base.errors import UsageError
 from dialoom.mcp.connection import Live
 from dialoom.mcp.patience import Patience
+from dialoom.mcp.sdk.soft import http_failure
 
 MOST_ROUNDS: Final = 10
 """So often one call may ask for more input before it is given up."""
@@ -173,6 +174,11 @@ def is_modern(live: Live) -> bool:
 def is_header_mismatch(error: BaseException | None) -> bool:
     """Whether a server wants headers that the tool's listing, read anew, will bring."""
     return isinstance(error, MCPError) and error.code == types.HEADER_MISMATCH
+
+
+def is_unknown_method(error: MCPError) -> bool:
+    """Whether a server does not know what it was asked for."""
+    return error.code == types.METHOD_NOT_FOUND and http_failure(error.data) is None
 
 
 def kept_round(replies: Mapping[str, Mapping[str, object]] | None, state: str | None) -> Round:
