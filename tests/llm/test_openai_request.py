@@ -164,6 +164,20 @@ def test_reasoning_goes_back_only_where_the_profile_says(replay: Any, plain: boo
     ]
 
 
+def test_a_server_that_insists_on_the_field_of_reasoning_gets_it_with_every_answer() -> None:
+    thinking = Message(role="assistant", parts=(ReasoningPart("hm"), *assistant("Yes.").parts))
+    history = (
+        user("q"),
+        thinking,
+        assistant("", calls=(call("a"),)),
+        tool_result("a", "x"),
+        assistant("No."),
+    )
+    messages = body(*history, profile=profile_for("api.deepseek.com"))["messages"]
+    sent = [message.get("reasoning_content") for message in messages]
+    assert sent == [None, "hm", "", None, ""]
+
+
 def test_an_option_that_is_no_json_is_the_callers_mistake() -> None:
     with pytest.raises(UsageError, match="the request cannot be written as JSON"):
         body(options=ChatOptions(extra_body={"x": object()}))

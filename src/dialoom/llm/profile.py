@@ -1,5 +1,6 @@
 """How one server departs from the common wire. Flags, so that a quirk never becomes a subclass."""
 
+from collections.abc import Mapping
 from typing import Literal, Protocol, runtime_checkable
 
 import msgspec
@@ -22,8 +23,9 @@ class WireProfile(msgspec.Struct, frozen=True, kw_only=True):
     system_role: Literal["system", "developer"] = "system"
     reasoning_fields: tuple[str, ...] = ("reasoning_content", "reasoning")
     """Where a delta may hold reasoning; the first that is not empty counts, the others repeat it."""
-    replay_reasoning: Literal["never", "tool_calls", "always"] = "never"
-    """Whether earlier reasoning goes back to the model: never, in messages that call tools, or always."""
+    replay_reasoning: Literal["never", "tool_calls", "always", "required"] = "never"
+    """Whether earlier reasoning goes back to the model: never, in messages that call tools, or always;
+    `required` sends the field with every answer, also where there was no reasoning."""
     default_max_tokens: int = 8192
     """Sent where a request names no limit and the wire must have one."""
     think_tags: tuple[str, str] | None = None
@@ -34,14 +36,22 @@ class WireProfile(msgspec.Struct, frozen=True, kw_only=True):
 
 DEFAULT_PROFILE = WireProfile()
 OPENAI_PROFILE = WireProfile(max_tokens_field="max_completion_tokens")
+# refuses with 400 a history whose answers lack the field
+DEEPSEEK_PROFILE = WireProfile(replay_reasoning="required")
 ANTHROPIC_PROFILE = WireProfile(
     structured_mode="tool", quota_codes=frozenset((*DEFAULT_PROFILE.quota_codes, "billing_error"))
 )
 
 
+_KNOWN_HOSTS: Mapping[str, WireProfile] = {
+    "api.openai.com": OPENAI_PROFILE,
+    "api.deepseek.com": DEEPSEEK_PROFILE,
+}
+
+
 def profile_for(host: str) -> WireProfile:
     """Return the profile of a known host, else the common one."""
-    return OPENAI_PROFILE if host == "api.openai.com" else DEFAULT_PROFILE
+    return _KNOWN_HOSTS.get(host, DEFAULT_PROFILE)
 
 
 @runtime_checkable

@@ -77,11 +77,11 @@ def _wire_assistant(message: Message, profile: WireProfile) -> _Fields:
         fields["tool_calls"] = [_wire_call(call) for call in calls]
     elif fields["content"] is None:
         fields["content"] = ""
-    replayed = profile.replay_reasoning == "always" or (
-        profile.replay_reasoning == "tool_calls" and bool(calls)
-    )
-    if replayed and message.reasoning and profile.reasoning_fields:
-        fields[profile.reasoning_fields[0]] = replace_surrogates(message.reasoning)
+    replay = profile.replay_reasoning
+    replayed = replay in {"always", "required"} or (replay == "tool_calls" and bool(calls))
+    thought = replace_surrogates(message.reasoning) if replayed else ""
+    if (thought or replay == "required") and profile.reasoning_fields:
+        fields[profile.reasoning_fields[0]] = thought
     return fields
 
 
