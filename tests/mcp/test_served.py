@@ -205,11 +205,15 @@ async def test_a_tool_that_needs_approval_is_run_only_with_it(mode: str, answers
     assert person.asked == ["allow delete with {'name': 'a.txt'}?"]
 
 
-@BOTH
-async def test_a_client_that_cannot_ask_is_told_so(mode: str):
-    async with used(delete, mode=mode) as client:
-        result = await client.call_tool("delete", {"name": "a.txt"})
-    assert "it has to ask a person, and this client cannot" in words(result)
+async def test_a_client_that_cannot_ask_is_told_so():
+    told = "delete has to ask a person, and this client cannot"
+    async with used(delete, mode="legacy") as client:
+        assert told in words(await client.call_tool("delete", {"name": "a.txt"}))
+    async with used(delete) as client:
+        with pytest.raises(MCPError, match=told) as refused:
+            await client.call_tool("delete", {"name": "a.txt"})
+    error = refused.value.error
+    assert (error.code, error.data) == (-32021, {"requiredCapabilities": {"elicitation": {}}})
 
 
 async def test_a_tool_that_asks_without_end_is_ended():

@@ -19,7 +19,8 @@ T = TypeVar("T")
 
 MAX_STATE: Final = 256 * 1024
 MAX_MESSAGE: Final = 2000
-_PLAIN: Final = frozenset({"string", "number", "integer", "boolean"})
+_PLAIN: Final = frozenset({"string", "number", "integer", "boolean", "array"})
+"""Types of fields that a form may have; a list is a choice of several."""
 _FREE_FORM: Final[dict[str, object]] = {
     "type": "object",
     "properties": {"answer": {"type": "string", "title": "Answer"}},

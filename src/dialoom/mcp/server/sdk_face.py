@@ -32,6 +32,7 @@ STATE_LIFETIME: Final = 7 * 24 * 3600.0
 """Seconds a person has to answer."""
 
 _BLOCKS: Final = TypeAdapter[types.ContentBlock](types.ContentBlock)
+_ASKING: Final = types.ClientCapabilities(elicitation=types.ElicitationCapability())
 _APPROVAL: Final[dict[str, object]] = {
     "type": "object",
     "properties": {"approve": {"type": "boolean", "title": "Run it"}},
@@ -141,10 +142,10 @@ class _Face:
             except Interrupted:
                 form = questions.open
             assert form is not None
-            if not _can_ask(ctx):
-                told = "it has to ask a person, and this client cannot"
-                return _said(failed("cannot_ask", tool=tool.name, more={"message": told}))
-            if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+            if not ctx.session.check_client_capability(_ASKING):
+                return _cannot_ask(tool, modern=modern)
+            if modern:
                 return _wanted(form, questions, tool=tool)
             reply = await ctx.session.elicit_form(form.message, form.schema, ctx.request_id)
             questions.reply(form.key, reply.model_dump(mode="json"))
@@ -223,9 +224,10 @@ def _said(result: ToolResult) -> types.CallToolResult:
     structured = result.structured
     if structured is not None and not isinstance(structured, dict):
         structured = {"result": structured}  # older clients take an object only
-    text = types.TextContent(text=result.content)
+    shown = _shown(result.card)
+    text = [types.TextContent(text=result.content)] if result.content or not shown else []
     return types.CallToolResult(
-        content=[text, *_shown(result.card)], structured_content=structured, is_error=result.is_error
+        content=[*text, *shown], structured_content=structured, is_error=result.is_error
     )
 
 
@@ -245,9 +247,14 @@ def _shown(card: object) -> Sequence[types.ContentBlock]:
     return found
 
 
-def _can_ask(ctx: Context) -> bool:
-    wanted = types.ClientCapabilities(elicitation=types.ElicitationCapability())
-    return ctx.session.check_client_capability(wanted)
+def _cannot_ask(tool: Tool, *, modern: bool) -> types.CallToolResult:
+    """Say that the client cannot ask a person: in the result, or as the error that today's clients know."""
+    told = f"{tool.name} has to ask a person, and this client cannot"
+    if not modern:
+        return _said(failed("cannot_ask", tool=tool.name, more={"message": told}))
+    needed = types.MissingRequiredClientCapabilityErrorData(required_capabilities=_ASKING)
+    data = needed.model_dump(mode="json", by_alias=True, exclude_none=True)
+    raise MCPError(code=types.MISSING_REQUIRED_CLIENT_CAPABILITY, message=told, data=data)
 
 
 def _told(call: ToolCall) -> str:

@@ -1,0 +1,243 @@
+"""The tools and resources that the official conformance suite asks a server for, offered by ours.
+
+Run `python -m tests.mcp.conformance_server PORT`; it serves `http://127.0.0.1:PORT/mcp` and says `ready`.
+"""
+
+import asyncio
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+from dialoom.mcp.server import Resource, ResourceText, Served, http_endpoint
+from dialoom.tools import Tool, ToolContext, ToolRegistry, ToolResult, tool
+
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
+SILENCE = "UklGRiQAAABXQVZFZm10IBAAAAABAAEARKwAAIhYAQACABAAZGF0YQAAAAA="
+PICTURE = {"type": "image", "data": PIXEL, "mimeType": "image/png"}
+CHOICES = [{"const": "value1", "title": "First"}, {"const": "value2", "title": "Second"}]
+
+
+def shown(text: str, *blocks: Mapping[str, Any]) -> ToolResult:
+    return ToolResult(content=text, card={"type": "mcp_result", "blocks": list(blocks)})
+
+
+def embedded(uri: str, mime_type: str, text: str) -> dict[str, Any]:
+    return {"type": "resource", "resource": {"uri": uri, "mimeType": mime_type, "text": text}}
+
+
+def form(message: str, required: Sequence[str] = (), **fields: Any) -> dict[str, Any]:
+    return {
+        "message": message,
+        "schema": {"type": "object", "properties": fields, "required": list(required)},
+    }
+
+
+@tool
+def test_simple_text() -> str:
+    """Say something."""
+    return "This is a simple text response for testing."
+
+
+@tool
+def test_image_content() -> ToolResult:
+    """Show a picture."""
+    return shown("", PICTURE)
+
+
+@tool
+def test_audio_content() -> ToolResult:
+    """Play a sound."""
+    return shown("", {"type": "audio", "data": SILENCE, "mimeType": "audio/wav"})
+
+
+@tool
+def test_embedded_resource() -> ToolResult:
+    """Hand over a resource."""
+    return shown(
+        "", embedded("test://embedded-resource", "text/plain", "This is an embedded resource content.")
+    )
+
+
+@tool
+def test_multiple_content_types() -> ToolResult:
+    """Text, a picture and a resource."""
+    resource = embedded("test://mixed-content-resource", "application/json", '{"test":"data","value":123}')
+    return shown("Multiple content types test:", PICTURE, resource)
+
+
+@tool
+def test_error_handling() -> ToolResult:
+    """Fail."""
+    return ToolResult(content="This tool intentionally returns an error for testing", is_error=True)
+
+
+@tool
+async def test_tool_with_progress(ctx: ToolContext) -> str:
+    """Take three steps."""
+    for done in (1, 50, 100):
+        ctx.emit({"progress": done, "total": 100})
+        await asyncio.sleep(0.05)
+    return "done"
+
+
+@tool
+def test_elicitation(ctx: ToolContext, message: str) -> str:
+    """Ask for a name and an address."""
+    fields = {"username": {"type": "string"}, "email": {"type": "string"}}
+    return f"User response: {ctx.ask(form(message, list(fields), **fields))}"
+
+
+@tool
+def test_elicitation_sep1034_defaults(ctx: ToolContext) -> str:
+    """Ask with defaults."""
+    status = {"type": "string", "enum": ["active", "inactive", "pending"], "default": "active"}
+    asked = form(
+        "check the defaults",
+        name={"type": "string", "default": "John Doe"},
+        age={"type": "integer", "default": 30},
+        score={"type": "number", "default": 95.5},
+        status=status,
+        verified={"type": "boolean", "default": True},
+    )
+    return f"Elicitation completed: action=accept, content={ctx.ask(asked)}"
+
+
+@tool
+def test_elicitation_sep1330_enums(ctx: ToolContext) -> str:
+    """Ask with every kind of choice."""
+    options = ["option1", "option2", "option3"]
+    asked = form(
+        "choose",
+        untitledSingle={"type": "string", "enum": options},
+        titledSingle={"type": "string", "oneOf": CHOICES},
+        legacyEnum={"type": "string", "enum": ["opt1", "opt2"], "enumNames": ["One", "Two"]},
+        untitledMulti={"type": "array", "items": {"type": "string", "enum": options}},
+        titledMulti={"type": "array", "items": {"anyOf": CHOICES}},
+    )
+    return f"Elicitation completed: action=accept, content={ctx.ask(asked)}"
+
+
+@tool
+def test_input_required_result_elicitation(ctx: ToolContext) -> str:
+    """Ask for a name."""
+    asked = form("What is your name?", ["name"], name={"type": "string"})
+    return f"Hello, {ctx.ask(asked, key='user_name')['name']}!"
+
+
+@tool
+def test_input_required_result_request_state(ctx: ToolContext) -> str:
+    """Ask, and know it when the state comes back."""
+    state = ctx.once("state", lambda: "state-ok")
+    ctx.ask(form("Please confirm", ["ok"], ok={"type": "boolean"}), key="confirm")
+    return state
+
+
+@tool
+def test_input_required_result_tampered_state(ctx: ToolContext) -> str:
+    """Ask, and trust no state that was changed."""
+    ctx.ask(form("Please confirm", ["ok"], ok={"type": "boolean"}), key="confirm")
+    return "ok"
+
+
+@tool
+def test_input_required_result_multi_round(ctx: ToolContext) -> str:
+    """Ask twice."""
+    name = ctx.ask(form("Step 1: What is your name?", ["name"], name={"type": "string"}), key="step1")
+    colour = form("Step 2: What is your favorite color?", ["color"], color={"type": "string"})
+    return f"{name['name']} likes {ctx.ask(colour, key='step2')['color']}"
+
+
+@tool
+def test_missing_capability(ctx: ToolContext) -> str:
+    """Ask, whether the client can or not."""
+    return str(ctx.ask("anybody there?"))
+
+
+class HeaderTool(Tool):
+    """A tool one of whose arguments is repeated in a header."""
+
+    name = "test_custom_headers"
+    description = "Takes a region"
+
+    def parameters_schema(self) -> Mapping[str, object]:
+        region = {"type": "string", "x-mcp-header": "Region"}
+        return {"type": "object", "properties": {"region": region}, "required": ["region"]}
+
+    def run(self, args: dict[str, object], ctx: ToolContext) -> object:
+        return args
+
+
+class SchemaTool(Tool):
+    """A tool whose schema uses what JSON Schema 2020-12 has."""
+
+    name = "json_schema_2020_12_tool"
+    description = "Tool with JSON Schema 2020-12 features"
+
+    def parameters_schema(self) -> Mapping[str, object]:
+        return {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "type": "object",
+            "$defs": {
+                "address": {
+                    "$anchor": "addressDef",
+                    "type": "object",
+                    "properties": {"street": {"type": "string"}, "city": {"type": "string"}},
+                }
+            },
+            "properties": {
+                "name": {"type": "string"},
+                "address": {"$ref": "#/$defs/address"},
+                "contactMethod": {"type": "string", "enum": ["phone", "email"]},
+                "phone": {"type": "string"},
+                "email": {"type": "string"},
+            },
+            "allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
+            "if": {"properties": {"contactMethod": {"const": "phone"}}, "required": ["contactMethod"]},
+            "then": {"required": ["phone"]},
+            "else": {"required": ["email"]},
+            "additionalProperties": False,
+        }
+
+    def run(self, args: dict[str, object], ctx: ToolContext) -> object:
+        return args
+
+
+class Texts:
+    """One readable resource."""
+
+    async def listed(self, start: int, count: int) -> Sequence[Resource]:
+        return [Resource(uri="test://static-text", name="static text")][start : start + count]
+
+    async def read(self, uri: str) -> ResourceText | None:
+        if uri != "test://static-text":
+            return None
+        return ResourceText(uri=uri, text="This is the content of the static text resource.")
+
+
+TOOLS: tuple[Tool, ...] = (
+    *(value for name, value in list(globals().items()) if name.startswith("test_")),
+    HeaderTool(),
+    SchemaTool(),
+)
+
+
+async def serve(port: int) -> None:
+    """Serve until stopped."""
+    served = Served(tools=ToolRegistry(TOOLS), name="conformance", version="1", resources=Texts())
+    async with http_endpoint(served) as endpoint:
+        app = Starlette(routes=[Route("/mcp", endpoint)])
+        config = uvicorn.Config(app, host="127.0.0.1", port=port, log_level="critical", lifespan="off")
+        async with asyncio.TaskGroup() as group:
+            server = uvicorn.Server(config)
+            group.create_task(server.serve())
+            while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
+                await asyncio.sleep(0.01)
+            print("ready", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(int(sys.argv[1])))
