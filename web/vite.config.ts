@@ -1,4 +1,7 @@
 /// <reference types="vitest/config" />
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vite";
 import type { Plugin } from "vite";
@@ -11,8 +14,20 @@ const onlyWoff2: Plugin = {
   },
 };
 
+/** Beside each text file its compressed twin, so that the server has nothing to compress. */
+const compressed: Plugin = {
+  name: "compressed",
+  writeBundle(options, bundle) {
+    for (const [name, file] of Object.entries(bundle)) {
+      if (!/\.(js|css|html|svg)$/.test(name) || options.dir === undefined) continue;
+      const text = file.type === "chunk" ? file.code : file.source;
+      writeFileSync(join(options.dir, `${name}.gz`), gzipSync(text, { level: 9 }));
+    }
+  },
+};
+
 export default defineConfig({
-  plugins: [react(), onlyWoff2],
+  plugins: [react(), onlyWoff2, compressed],
   base: "/",
   build: {
     outDir: "../src/dialoom/server/page",

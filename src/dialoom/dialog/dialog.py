@@ -289,7 +289,7 @@ class Dialog(Spoken):
         card = cards.get(card_id)
         if not isinstance(card, Card):
             raise UsageError(f"there is no card {one_line(card_id, 80)!r} to be answered; see the messages")
-        if card.is_done:
+        if card.is_closed:
             raise AlreadyAnsweredError(card.names.get("en", card.type), card.status or "done")
         return card
 

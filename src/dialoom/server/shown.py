@@ -280,7 +280,7 @@ def _card(index: int, rev: int, entry: CardEntry, card: Card | UnknownCard) -> S
         payload=entry.payload,
         card=None if unknown else card_fields(card),
         card_id=card.id,
-        locked=unknown or card.locked or card.is_done,
+        locked=unknown or card.locked or card.is_closed,
         problem=card.reason if unknown else "",
         schema=card.schema_of_answers() if isinstance(card, Form) else None,
     )

@@ -56,7 +56,7 @@ export function App() {
         ) : (
           <Transcript key={open.id} open={open} onCite={(entry, index) => { setCited({ entry, index }); setPanel(true); }} />
         )}
-        <Composer key={open?.id ?? "new"} conversation={open?.id ?? null} busy={open?.run?.status === "running"} />
+        <Composer key={`composer ${open?.id ?? "new"}`} conversation={open?.id ?? null} busy={open?.run?.status === "running"} />
       </main>
       {panel && open !== null && (
         <Suspense fallback={<aside className="panel" aria-busy="true" />}>

@@ -84,6 +84,11 @@ class Card(CardPart):
         return (self.status or "").lower() in _DONE
 
     @property
+    def is_closed(self) -> bool:
+        """Whether it takes no action any more; a card that can be done anew says otherwise."""
+        return self.is_done
+
+    @property
     def locked(self) -> bool:
         """Whether the card can only be looked at."""
         return False

@@ -44,7 +44,10 @@ class Parameter(CardPart):
 
 
 class ParameterSet(Card):
-    """Parameters with their values. `dirty` says that some are changed and not yet applied."""
+    """Parameters with their values. `dirty` says that some are changed and not yet applied.
+
+    A set that was applied can be adjusted and applied again.
+    """
 
     type: ClassVar[str] = "ParameterSet"
     names: ClassVar[Mapping[Language, str]] = {"en": "parameter set", "zh": "参数集"}
@@ -52,6 +55,10 @@ class ParameterSet(Card):
     items: tuple[Parameter, ...] = ()
     dirty: bool = False
     preset_id: str | None = None
+
+    @property
+    def is_closed(self) -> bool:
+        return super().is_closed and self.status != "applied"
 
     def details(self) -> str:
         return pairs((item.name, f"{item.value_text}{item.unit}") for item in self.items)
