@@ -47,9 +47,11 @@ class CallWork:
         self.call = call
         self._spec = spec
         self._ctx = ctx
+        self._nest = ctx.nest()
         self._said = said
         self._agent = ""
         self._spent = Spent()
+        self._begun: int | None = None
 
     async def end(self) -> CallEnd:
         """Carry the call out. Raises `Interrupted` while a person is waited for, `Cancelled` when stopped."""
@@ -105,7 +107,7 @@ class CallWork:
             reason=one_line(self._said, MAX_REASON),
             schema=dict(tool.parameters_schema()),
         )
-        if not self._ctx.has_resume:
+        if not self._nest.memo.answers:
             await self._spec.tell(self._ctx, ApprovalRequested(approval=approval))
         return self._ctx.interrupt(approval, key="approval", schema=self._fitting)
 
@@ -128,22 +130,21 @@ class CallWork:
         async def begin() -> bool:
             nonlocal fresh
             fresh = True
-            return await _noted()
+            return True
 
-        await self._ctx.aonce(f"begun/{self._pauses}", begin)
+        memo = self._nest.memo
+        # without an answer since, it never paused; looking at the whole note costs more
+        notes = memo.note().once if memo.answers else ()
+        self._begun = sum(key.startswith("paused/") for key, _ in notes)
+        await self._ctx.aonce(f"begun/{self._begun}", begin)
         return fresh
 
-    @property
-    def _pauses(self) -> int:
-        return sum(key.startswith("paused/") for key, _ in self._ctx.nest().memo.note().once)
-
     async def _run(self, call: ToolCall) -> ToolResult:
-        ctx, tools = self._ctx, self._spec.tools
+        ctx, nest, tools = self._ctx, self._nest, self._spec.tools
         tool = tools.get(call.name)
         if isinstance(tool, TaskTool):
             result, self._spent = await tool.run_in(dict(call.arguments or {}), ctx)
             return result
-        nest = ctx.nest()
         run = ToolRun(
             run_id=ctx.run_id,
             cancel=nest.scope,
@@ -153,9 +154,10 @@ class CallWork:
             journal=_CallJournal(ctx, call),
         )
         try:
-            result = await tools.execute(call, run, policy=self._spec.settings.policy)
+            result = await tools.execute_checked(call, run, policy=self._spec.settings.policy)
         except Interrupted:
-            await ctx.aonce(f"paused/{self._pauses}", _noted)
+            if self._begun is not None:
+                await ctx.aonce(f"paused/{self._begun}", _true)
             raise
         if result.cancelled and ctx.stop_requested:
             raise Cancelled  # the run is stopped: the call stays open, and a resumed run takes it up
@@ -204,7 +206,7 @@ class _CallJournal:
         return self._ctx.interrupt(question, key=f"tool/{key}", schema=schema)
 
 
-async def _noted() -> bool:
+async def _true() -> bool:
     return True
 
 

@@ -129,13 +129,11 @@ class _Round:
         )
 
     def _tool_choice(self, options: ChatOptions) -> ToolChoice:
-        """Return how free the model is: to end a turn it must not be made to call, nor be let go on calling."""
-        most = self._root.settings.limits.tool_calls
-        if most is not None and self._ctx.state["calls"] >= most:
+        """Return how free the model is: one made to call in every round would never come to an answer."""
+        state, most = self._ctx.state, self._root.settings.limits.tool_calls
+        if most is not None and state["calls"] >= most:
             return "none"
-        return (
-            None if options.tool_choice == "required" and self._ctx.state["rounds"] else options.tool_choice
-        )
+        return None if options.tool_choice == "required" and state["rounds"] else options.tool_choice
 
     async def _told(self, stream: ResponseStream) -> ChatResponse:
         """Pass the pieces of an answer on, and return the whole."""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 
 from dialoom.base.cancel import Cancelled, CancelReason, CancelScope
-from dialoom.base.clock import Clock
+from dialoom.base.clock import SYSTEM_CLOCK, Clock
 from dialoom.tools.workers import tool_workers
 
 _log = logging.getLogger("dialoom.tools")
@@ -186,8 +186,9 @@ def _tell(name: str, on_stop: Callable[[], None]) -> None:
 
 async def _first_of(waits: "Iterable[asyncio.Future[Any]]", seconds: float | None, clock: Clock) -> None:
     """Wait until one of `waits` is done or `seconds` are over."""
-    if seconds is None:
-        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    if seconds is None or clock is SYSTEM_CLOCK:
+        # the loop's own timer costs a third of a task that sleeps
+        await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         return
     async with asyncio.TaskGroup() as group:
         timer = group.create_task(clock.sleep(seconds))

@@ -120,11 +120,17 @@ class ToolRegistry:
         A tool that `requires_approval` runs as well: who calls this has asked. Raises only what a tool
         raises as a `BaseException`, and `UsageError` for an unknown tool when the policy says so.
         """
-        refusal = self.refusal(call, policy=policy)
-        if refusal is not None:
-            return refusal
+        return self.refusal(call, policy=policy) or await self.execute_checked(call, run, policy=policy)
+
+    async def execute_checked(
+        self, call: ToolCall, run: ToolRun | None = None, *, policy: ToolExecutionPolicy = DEFAULT_POLICY
+    ) -> ToolResult:
+        """`execute`, for a call that `refusal` found nothing against and so is not checked again.
+
+        Raises `UsageError` when there is no such tool.
+        """
         runner = CallRunner(run=run or ToolRun(), policy=policy, late=self._late)
-        return await runner.answer(self._entries[call.name].tool, call, _arguments_of(call) or {})
+        return await runner.answer(self._known(call.name).tool, call, _arguments_of(call) or {})
 
     def refusal(self, call: ToolCall, *, policy: ToolExecutionPolicy = DEFAULT_POLICY) -> ToolResult | None:
         """Return what the model is told because `call` cannot be run; None when it can.
