@@ -1,0 +1,210 @@
+"""Conversations over HTTP: listed, changed, branched, exported and imported."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+from starlette.testclient import TestClient
+
+from dialoom.llm import MockProvider
+from dialoom.testing.clock import ManualClock
+
+ROOT = "/api/v1/conversations"
+Begin = Callable[..., str]
+
+
+def code_of(answer) -> tuple[int, str]:
+    return answer.status_code, answer.json()["code"]
+
+
+def test_a_conversation_is_begun_listed_found_changed_and_deleted(
+    client: TestClient, begin: Begin, clock: ManualClock
+) -> None:
+    wells = begin(title="Wells")
+    asyncio.run(clock.advance(1))
+    grid = begin(title="网格化", workflowMode="free")
+    listed = client.get(ROOT, params={"limit": 1}).json()
+    assert [each["id"] for each in listed["items"]] == [grid]
+    assert [each["id"] for each in client.get(ROOT, params={"cursor": listed["cursor"]}).json()["items"]] == [
+        wells
+    ]
+    assert [each["id"] for each in client.get(ROOT, params={"q": "格化"}).json()["items"]] == [grid]
+    header = client.patch(f"{ROOT}/{wells}", json={"title": "Old wells", "workflowMode": 2}).json()
+    assert header == client.get(f"{ROOT}/{wells}").json()
+    assert {**header, "id": "", "updatedAt": ""} == {
+        "id": "",
+        "title": "Old wells",
+        "createdAt": "2023-11-14T22:13:20.000Z",
+        "updatedAt": "",
+        "workflowMode": 2,
+        "branchFrom": None,
+        "running": None,
+        "settings": {},
+    }
+    assert client.delete(f"{ROOT}/{wells}").status_code == 204
+    assert code_of(client.get(f"{ROOT}/{wells}")) == (404, "conversation_not_found")
+    assert code_of(client.delete(f"{ROOT}/{wells}")) == (404, "conversation_not_found")
+
+
+def test_what_a_conversation_is_set_to_is_kept_with_it(client: TestClient, begin: Begin) -> None:
+    chosen = {"provider": "mock", "model": "m1", "system": "Be brief."}
+    conversation = begin(settings=chosen)
+    assert client.get(f"{ROOT}/{conversation}").json()["settings"] == chosen
+    changed = client.patch(f"{ROOT}/{conversation}", json={"settings": {"model": "", "skills": []}}).json()
+    assert changed["settings"] == {"provider": "mock", "system": "Be brief."}
+    unknown = client.patch(f"{ROOT}/{conversation}", json={"settings": {"skills": ["no-such"]}})
+    assert unknown.status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("query", "place"),
+    [({"limit": 0}, "/limit"), ({"limit": "x"}, "/limit"), ({"q": "x" * 1001}, "/q")],
+)
+def test_a_wrong_query_is_told_with_its_place(
+    client: TestClient, query: dict[str, object], place: str
+) -> None:
+    answer = client.get(ROOT, params=query)
+    assert code_of(answer) == (422, "invalid_input")
+    assert answer.json()["params"]["violations"][0]["path"] == place
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [(b"{", "bad_json"), (b"\xff", "bad_json"), (b'{"title": 1}', "invalid_input"), (b"[]", "invalid_input"),
+     (b'{"title": "' + b"x" * 2000 + b'"}', "invalid_input"), (b"[" * 100_000, "bad_json")],
+)  # fmt: skip
+def test_a_wrong_body_is_told_and_changes_nothing(client: TestClient, body: bytes, code: str) -> None:
+    answer = client.post(ROOT, content=body, headers={"Content-Type": "application/json"})
+    assert answer.json()["code"] in {code, "invalid_input"}
+    assert answer.status_code in {400, 422}
+    assert client.get(ROOT).json()["items"] == []
+
+
+def test_a_body_without_end_is_cut_off(client: TestClient) -> None:
+    headers = {"Content-Type": "application/json"}
+    assert code_of(client.post(ROOT, content=b" " * 5_000_000, headers=headers)) == (413, "too_large")
+    pieces = (b" " * 1_000_000 for _ in range(50))
+    assert code_of(client.post(ROOT, content=pieces, headers=headers)) == (413, "too_large")
+
+
+def test_a_window_shows_what_was_said_from_the_end(client: TestClient, begin: Begin) -> None:
+    conversation = begin()
+    for at in range(5):
+        payload = {"id": f"c{at}", "title": f"Card {at}"}
+        client.post(f"{ROOT}/{conversation}/cards", json={"type": "Approval", "payload": payload})
+    newest = client.get(f"{ROOT}/{conversation}/entries", params={"limit": 2}).json()
+    assert (newest["start"], newest["total"], newest["run"]) == (3, 5, None)
+    assert [each["card"]["title"] for each in newest["entries"]] == ["Card 3", "Card 4"]
+    older = client.get(f"{ROOT}/{conversation}/entries", params={"before": 3, "limit": 2}).json()
+    assert [each["index"] for each in older["entries"]] == [1, 2]
+
+
+def test_a_card_stands_in_its_first_place_with_its_newest_state(client: TestClient, begin: Begin) -> None:
+    conversation = begin()
+    card = {"type": "Approval", "payload": {"id": "a1", "title": "May I?"}}
+    assert client.post(f"{ROOT}/{conversation}/cards", json=card).json() == {"index": 0}
+    client.post(f"{ROOT}/{conversation}/cards", json={"type": "Table", "payload": {"title": "T"}})
+    client.post(
+        f"{ROOT}/{conversation}/cards/a1/actions/decide", json={"approved": True}, headers={"If-Match": "0"}
+    )
+    entries = client.get(f"{ROOT}/{conversation}/entries").json()["entries"]
+    assert [(each["index"], each["rev"], each["type"]) for each in entries] == [
+        (0, 2, "Approval"), (1, 1, "Table"),
+    ]  # fmt: skip
+    assert (entries[0]["card"]["status"], entries[0]["locked"], entries[0]["cardId"]) == (
+        "approved",
+        True,
+        "a1",
+    )
+    alone = client.get(f"{ROOT}/{conversation}/entries", params={"limit": 1}).json()
+    assert (alone["start"], alone["entries"]) == (2, [])  # the newest entry is shown further up
+
+
+def test_drafts_are_kept_by_key_and_go_when_they_are_emptied(client: TestClient, begin: Begin) -> None:
+    path = f"{ROOT}/{begin()}/drafts"
+    assert client.put(f"{path}/message", json={"text": "What about 单元"}).status_code == 204
+    assert client.put(f"{path}/card 1", json={"text": "{}"}).status_code == 204
+    assert client.get(path).json() == {"drafts": {"message": "What about 单元", "card 1": "{}"}}
+    assert client.get(f"{path}/message").json() == {"text": "What about 单元"}
+    client.put(f"{path}/message", json={"text": ""})
+    assert client.get(path).json() == {"drafts": {"card 1": "{}"}}
+    assert client.put(f"{path}/{'k' * 500}", json={"text": "x"}).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("kind", "media"), [("yaml", "application/yaml"), ("json", "application/json"), ("md", "text/markdown")]
+)
+def test_an_export_is_a_file_that_is_imported_again(
+    client: TestClient, begin: Begin, kind: str, media: str
+) -> None:
+    conversation = begin(title='井/位 "x"\r\nSet-Cookie: y')
+    client.post(f"{ROOT}/{conversation}/cards", json={"type": "Table", "payload": {"title": "T"}})
+    file = client.get(f"{ROOT}/{conversation}/export", params={"format": kind})
+    assert file.headers["content-type"].startswith(media)
+    assert file.headers["content-disposition"].startswith('attachment; filename="___ _x_')
+    assert "set-cookie" not in file.headers
+    for content_type in (media, "application/octet-stream"):
+        answer = client.post(
+            f"{ROOT}/import",
+            params={"format": kind},
+            content=file.content,
+            headers={"Content-Type": content_type},
+        )
+        assert answer.status_code == 201
+        copy = answer.json()
+        assert copy["id"] != conversation
+        entries = client.get(f"{ROOT}/{copy['id']}/entries").json()["entries"]
+        assert [each["type"] for each in entries] == ["Table"]
+
+
+def test_an_import_that_is_none_is_told(client: TestClient) -> None:
+    path, yaml = f"{ROOT}/import", {"Content-Type": "application/yaml"}
+    assert code_of(client.post(path, content=b"a: [", headers=yaml)) == (422, "usage")
+    assert code_of(client.post(path, content=b"\xff\xfe", headers=yaml)) == (422, "invalid_input")
+    assert code_of(client.post(path, content=b"a: b", headers={"Content-Type": "text/plain"})) == (
+        415,
+        "content_type",
+    )
+    bomb = b"a: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]\n"
+    assert code_of(client.post(path, content=bomb, headers=yaml)) == (422, "usage")
+    assert code_of(client.post(path, content=b"x" * 34_000_000, headers=yaml)) == (413, "too_large")
+
+
+def test_a_branch_begins_with_what_was_said(client: TestClient, begin: Begin) -> None:
+    conversation = begin(title="Wells")
+    for at in range(3):
+        client.post(f"{ROOT}/{conversation}/cards", json={"type": "Table", "payload": {"title": f"T{at}"}})
+    branch = client.post(f"{ROOT}/{conversation}/branch", json={"at": 2})
+    assert branch.status_code == 201
+    assert branch.json()["branchFrom"] == conversation
+    client.post(f"{ROOT}/{branch.json()['id']}/cards", json={"type": "Table", "payload": {"title": "other"}})
+    titles = [
+        each["card"]["title"]
+        for each in client.get(f"{ROOT}/{branch.json()['id']}/entries").json()["entries"]
+    ]
+    assert titles == ["T0", "T1", "other"]
+    expected = [{"index": 2, "conversationIds": [conversation, branch.json()["id"]]}]
+    for each in (conversation, branch.json()["id"]):
+        assert client.get(f"{ROOT}/{each}/branches").json()["items"] == expected
+    assert code_of(client.post(f"{ROOT}/{conversation}/branch", json={"at": 9})) == (422, "usage")
+    client.delete(f"{ROOT}/{conversation}")
+    assert client.get(f"{ROOT}/{branch.json()['id']}/branches").json()["items"] == []
+
+
+def test_what_cannot_be_sent_is_refused_at_once(
+    client: TestClient, begin: Begin, provider: MockProvider
+) -> None:
+    conversation = begin()
+    messages = f"{ROOT}/{conversation}/messages"
+    assert code_of(client.post(messages, json={"text": "  "})) == (422, "usage")
+    assert code_of(client.post(messages, json={"text": "x", "attachments": ["0" * 64]})) == (404, "not_found")
+    assert code_of(client.post(f"{ROOT}/{conversation}/regenerate", json={})) == (422, "usage")
+    assert code_of(client.post(f"{ROOT}/{conversation}/edit", json={"index": 0, "text": "x"})) == (
+        422,
+        "usage",
+    )
+    assert code_of(client.post(f"{ROOT}/{conversation}/resume", json={})) == (422, "usage")
+    for path in ("/api/v1/runs/no-such", "/api/v1/runs/no-such/checkpoints"):
+        assert code_of(client.get(path)) == (404, "not_found")
+    assert code_of(client.post("/api/v1/runs/no-such/cancel", json={})) == (404, "not_found")
+    assert provider.requests == []
