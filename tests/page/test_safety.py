@@ -1,0 +1,235 @@
+"""What a model, a document or a stranger writes runs nothing and calls nobody; everyone can use the page."""
+
+import http.server
+import json
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from dialoom.conversation import CardEntry
+from tests.page.stage import Stage, ask, card, staged, text
+
+pytestmark = pytest.mark.slow
+
+HOSTILE = [
+    "<script>window.__xss = 1</script>",
+    "<img src=x onerror='window.__xss = 1'>",
+    "<svg onload='window.__xss = 1'></svg>",
+    "[click](javascript:window.__xss=1)",
+    "<iframe srcdoc='<script>parent.__xss = 1</script>'></iframe>",
+    "<details open ontoggle='window.__xss = 1'>",
+    "```html\n<script>window.__xss = 1</script>\n```",
+    "\\(\\href{javascript:window.__xss=1}{x}\\)",
+    '"><script>window.__xss = 1</script>',
+]
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[tuple[str, list[str]]]:
+    """Another host, and what it was asked."""
+    asked: list[str] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *args: object) -> None:
+            return
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}", asked
+    server.shutdown()
+    server.server_close()
+
+
+def test_hostile_words_run_nothing_wherever_they_stand(page: Page, stage: Stage) -> None:
+    everywhere = "\n\n".join(HOSTILE)
+    known = stage.conversation(
+        text("user", everywhere),
+        text("assistant", everywhere, reasoning=everywhere),
+        card("Form", id="f", title=everywhere, fields=[{"id": "a", "label": everywhere, "help": everywhere}]),
+        card("Table", id="t", title="T", columnNames=[everywhere], rows=[[everywhere]]),
+        card("Sources", id="s", sources=[{"index": 1, "title": everywhere, "text": everywhere}]),
+        card("Error", id="e", message=everywhere),
+        CardEntry(type="Strange", payload=everywhere),
+        title=everywhere[:150],
+    )
+    page.goto(f"{stage.url}/c/{known}")
+    expect(page.locator(".card")).to_have_count(5)
+    for summary in page.locator("details summary").all():
+        summary.click()
+    for link in page.locator(".text a").all():
+        assert not (link.get_attribute("href") or "").lower().startswith("javascript")
+    assert page.evaluate("window.__xss") is None
+
+
+def test_a_picture_elsewhere_is_asked_for_by_nobody(
+    context: BrowserContext, stage: Stage, elsewhere: tuple[str, list[str]]
+) -> None:
+    base, asked = elsewhere
+    page = context.new_page()
+    page.goto(stage.login_url())
+    pictures = [
+        f"![a]({base}/1?secret=words)",
+        f"<img src='{base}/2'>",
+        f"[![b]({base}/3)]({base}/4)",
+        f"<style>@import url({base}/5)</style>",
+        f"<link rel=stylesheet href={base}/6>",
+        f"![c][r]\n\n[r]: {base}/7",
+    ]
+    stage.says("\n\n".join(pictures))
+    ask(page, "Show me")
+    expect(page.locator(".picture").first).to_be_visible()
+    page.locator(".picture").first.click()
+    expect(page.locator(f"a[href^='{base}/1']")).to_be_visible()
+    page.evaluate(f"fetch('{base}/8').catch(() => 0)")
+    page.evaluate(f"new Image().src = '{base}/9'")
+    page.reload()
+    expect(page.locator(".picture").first).to_be_visible()
+    assert asked == []
+
+
+def test_chinese_emphasis_is_bold_and_money_is_no_formula(page: Page, stage: Stage) -> None:
+    stage.says("**中文，**后面；**“引号”**也是；**重点（说明）**内容\n\nFrom $7M to $40M, and \\(a^2\\).")
+    ask(page, "说")
+    expect(page.locator(".entry.assistant strong")).to_have_count(3)
+    expect(page.locator(".katex")).to_have_count(1)
+    expect(page.locator(".entry.assistant .text")).to_contain_text("From $7M to $40M")
+
+
+def test_the_page_works_over_plain_http_from_another_machine(browser: Browser, tmp_path: Path) -> None:
+    with staged(tmp_path / "data", names=("lan.test",)) as stage:
+        context = browser.new_context(locale="zh-CN")
+        page = context.new_page()
+        known = stage.conversation(text("user", "copy me"))
+        host = stage.url.replace("127.0.0.1", "lan.test")
+        page.goto(stage.login_url().replace("127.0.0.1", "lan.test"))
+        page.goto(f"{host}/c/{known}")
+        assert page.evaluate("[isSecureContext, navigator.clipboard === undefined]") == [False, True]
+        stage.says("可以")
+        ask(page, "能用吗？")
+        expect(page.locator(".entry.assistant:not(.live) .text")).to_have_text("可以")
+        page.hover(".entry.user >> nth=0")
+        page.click(".entry.user >> nth=0 >> button[aria-label=复制]")
+        expect(page.locator(".notice")).to_contain_text("已复制")
+        context.close()
+
+
+AXE = Path(__file__).parents[2] / "web/node_modules/axe-core/axe.min.js"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("locale", ["en-US", "zh-CN"])
+def test_axe_finds_no_serious_violation(browser: Browser, stage: Stage, theme: str, locale: str) -> None:
+    if not AXE.exists():
+        pytest.skip("axe-core is not installed (npm); run make test")
+    context = browser.new_context(
+        bypass_csp=True, color_scheme="dark" if theme == "dark" else "light", locale=locale
+    )
+    page = context.new_page()
+    known = stage.conversation(
+        text("user", "q"),
+        text("assistant", "A **bold** [1] word\n\n```python\nx = 1  # y\n```\n\n| a |\n|---|\n| b |"),
+        card(
+            "Form",
+            id="f",
+            title="Form",
+            fields=[
+                {"id": "a", "label": "A", "required": True},
+                {"id": "b", "label": "B", "type": "multiselect", "options": ["x", "y"]},
+            ],
+        ),
+        card("ParameterSet", id="p", title="P", items=[{"name": "power", "valueText": "2"}]),
+        card("Table", id="t", title="T", columnNames=["a"], rows=[[1]]),
+        card("Approval", id="ap", title="May it?", toolName="refund", arguments={"a": 1}),
+        card("WorkflowStatus", id="w", title="W", steps=[{"id": "a", "status": "running", "progress": 0.5}]),
+        card(
+            "KnowledgeBase",
+            id="k",
+            kbId="k",
+            title="K",
+            sources=[{"id": "a", "status": "failed", "error": "bad"}],
+        ),
+        card("ColumnMatch", id="m", title="M", requiredColumns=["x"], previewColumns=["y"]),
+        card("XyzLoadCard", id="x", title="X", columns=[{"index": 0, "name": "E"}]),
+        card("GriddingParamCard", id="g", title="G"),
+        card("Error", id="e", title="E", message="bad", retryable=True),
+    )
+    page.goto(stage.login_url())
+    page.goto(f"{stage.url}/c/{known}")
+    expect(page.locator(".card")).to_have_count(10)
+    expect(page.locator(".card [aria-busy]")).to_have_count(0)
+    page.click("button[aria-label='Details'], button[aria-label='详情']")
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate("async () => (await axe.run()).violations")
+    serious = [
+        (each["id"], [node["html"][:160] for node in each["nodes"]][:3])
+        for each in found
+        if each["impact"] in {"serious", "critical"}
+    ]
+    context.close()
+    assert serious == []
+
+
+def test_the_page_can_be_worked_without_a_mouse(page: Page, stage: Stage) -> None:
+    stage.says("by keys")
+    page.keyboard.type("hello")
+    page.keyboard.press("Enter")
+    expect(page.locator(".entry.assistant:not(.live) .text")).to_have_text("by keys")
+    page.keyboard.press("ArrowUp")
+    expect(page.locator(".editing textarea")).to_be_focused()
+    page.keyboard.press("Control+k")
+    expect(page.locator("#search")).to_be_focused()
+    page.keyboard.press("Control+Shift+o")
+    expect(page.locator(".welcome")).to_be_visible()
+    page.locator(".brand").click()
+    page.keyboard.press("?")
+    expect(page.locator("dialog kbd").first).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("dialog")).to_have_count(0)
+
+
+def test_a_conversation_of_a_thousand_entries_opens_soon_and_typing_stays_quick(
+    page: Page, stage: Stage
+) -> None:
+    long = [text("user" if at % 2 else "assistant", f"entry {at} **bold**\n\n- a\n- b") for at in range(1000)]
+    known = stage.conversation(*long)
+    began = time.monotonic()
+    page.goto(f"{stage.url}/c/{known}")
+    expect(page.locator(".entry").last).to_contain_text("entry 999")
+    print(json.dumps({"open_seconds": round(time.monotonic() - began, 2)}))
+    assert page.locator(".entry").count() == 60  # a window of it, whatever its length
+    slowest = page.evaluate(
+        """async () => { const box = document.querySelector('.composer textarea'); let worst = 0;
+        const set = Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, 'value').set;
+        for (let at = 0; at < 30; at++) { const began = performance.now(); set.call(box, 'x'.repeat(at));
+        box.dispatchEvent(new Event('input', {bubbles: true}));
+        await new Promise((done) => setTimeout(done)); worst = Math.max(worst, performance.now() - began) }
+        return worst }"""
+    )
+    print(json.dumps({"slowest_key_ms": round(slowest, 1)}))
+    page.evaluate("document.querySelector('.transcript').scrollTop = 0")
+    expect(page.locator(".entry")).to_have_count(120)
+
+
+def test_two_languages_and_a_phone(browser: Browser, stage: Stage) -> None:
+    context: BrowserContext = browser.new_context(
+        viewport={"width": 390, "height": 800}, locale="zh-CN", has_touch=True
+    )
+    page = context.new_page()
+    page.goto(stage.login_url())
+    expect(page.locator(".welcome h1")).to_have_text("想了解什么？")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.click("button[aria-label=对话列表]")
+    page.click(".rail button[aria-label=设置]")
+    page.select_option("dialog select >> nth=0", "en")
+    expect(page.locator(".welcome h1")).to_have_text("What would you like to know?")
+    context.close()
