@@ -46,7 +46,7 @@ def _kinds(route: AnyRoute) -> Iterable[type]:
 
 def _operation(route: AnyRoute, named: Mapping[type, Schema], components: Mapping[str, Schema]) -> Schema:
     operation: Schema = {
-        "operationId": f"{route.name}_{route.method.lower()}",
+        "operationId": route.name,
         "summary": route.summary,
         "parameters": [*_path_parameters(route), *_query(route, components), *_headers(route)],
         "responses": _responses(route, named),

@@ -16,6 +16,7 @@ from dialoom.dialog.outbox import outbox
 from dialoom.dialog.standing import turn_of
 from dialoom.graph import END, START, Checkpoint, CheckpointStore, Graph
 from dialoom.graph.definition import Definition, parsed
+from dialoom.graph.state import settled
 from dialoom.server.problems import not_found
 from dialoom.server.routes import AnyRoute, Call, Nothing, Route
 from dialoom.server.talks import Talks
@@ -195,7 +196,7 @@ class Graphs:
 
     async def inspect(self, call: Call[Nothing, Nothing]) -> CheckpointState:
         checkpoint = await self._load(call.name("id"))
-        state, cut = await asyncio.to_thread(plain_state, checkpoint.state)
+        state, cut = await asyncio.to_thread(plain_state, settled(checkpoint.state))
         return CheckpointState(checkpoint_line(checkpoint, ()), state, cut)
 
     async def fork(self, call: Call[Nothing, ForkTo]) -> Forked:

@@ -80,8 +80,8 @@ class Route(Generic[Q, B, A]):
 
     @property
     def name(self) -> str:
-        """Return the operation's name, like `entries` of `Transcripts.entries`."""
-        return self.handler.__qualname__.rpartition(".")[2]
+        """Return the operation's name, like `conversations_entries` of `Conversations.entries`."""
+        return "_".join(self.handler.__qualname__.split(".")[-2:]).lower()
 
     async def serve(self, request: Request, max_body: int) -> Response:
         """Answer one request. Raises `ProblemError` and errors of ours; `serve_table` translates them."""
