@@ -104,6 +104,16 @@ def test_a_marked_message_keeps_the_results_that_come_behind_it() -> None:
     assert trim((*turn, *LAST), HistoryLimits(turns=1)) == (*turn[1:], *LAST)
 
 
+def test_what_was_said_between_a_skills_call_and_its_words_goes_with_its_turn() -> None:
+    asks = assistant("", calls=(call("skill"),))
+    words = msgspec.structs.replace(tool_result("skill", "always cite"), mark="skill")
+    assert trim((user("one"), asks, user("hurry"), words, *LAST), HistoryLimits(turns=1)) == (
+        asks,
+        words,
+        *LAST,
+    )
+
+
 def test_words_between_a_call_and_its_result_do_not_part_them() -> None:
     slow = (user("one"), assistant("", calls=(call("c1"),)), user("hurry"), tool_result("c1", "sunny"))
     assert trim((*SECOND, *slow), HistoryLimits(turns=1)) == slow
