@@ -51,6 +51,7 @@ class Child(asyncio.SubprocessProtocol):
         self._writable = asyncio.Event()
         self._writable.set()
         self._exited = asyncio.Event()
+        self._silent = asyncio.Event()
         self._transport: asyncio.SubprocessTransport | None = None
 
     @property
@@ -100,6 +101,12 @@ class Child(asyncio.SubprocessProtocol):
                 await self._exited.wait()
         return self._exited.is_set()
 
+    async def last_words(self) -> None:
+        """Wait a moment for what is still in the pipe of its error output."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(DRAIN_SECONDS):
+                await self._silent.wait()
+
     def signal_group(self, number: int) -> bool:
         """Send a signal to the child and all its offspring; return whether anybody was there."""
         return signal_group(self.pid, number)
@@ -126,6 +133,7 @@ class Child(asyncio.SubprocessProtocol):
                 self._end_output()
             case _:
                 self._keep_stderr(self._err.finish())
+                self._silent.set()
 
     def process_exited(self) -> None:
         self._exited.set()

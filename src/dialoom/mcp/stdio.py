@@ -97,6 +97,8 @@ class StdioTransport:
                 await child.wait_exit(patience)
             if child.exit_code is not None:
                 await _end_offspring(child)
+            last_resort()
+            await child.last_words()
         finally:
             last_resort()
             child.release()
