@@ -8,7 +8,7 @@ from dialoom.base.errors import StoreError
 from dialoom.conversation import MemoryConversationStore, Truncate
 from dialoom.dialog import Center, Stores
 from dialoom.dialog.outbox import outbox
-from dialoom.dialog.standing import messages_of
+from dialoom.dialog.standing import messages_of, turn_of
 from dialoom.graph import GraphBuilder, MemoryCheckpointStore, RunOptions
 from dialoom.llm import Gate, MockProvider, TextDelta
 from dialoom.testing.conversation_faults import FaultyConversationStore
@@ -109,7 +109,9 @@ async def test_a_paused_run_is_answered_after_a_restart_and_asked_once(tmp_path:
     assert (again.stop_reason, again.waiting) == ("needs_approval", waiting)
     await finished(later.answer(waiting[0], "decide", {"approved": True}))
     assert [role for role, _ in said(later)].count("Approval") == 2
-    assert stores.checkpoints.load(dialog.id) is None
+    ended = stores.checkpoints.load(dialog.id)
+    assert ended is not None
+    assert ended.frontier.is_over  # it stays to be looked at, and nothing goes on with it
 
 
 async def test_an_answer_given_before_a_crash_is_not_asked_for_again(tmp_path: Path) -> None:
@@ -214,3 +216,13 @@ async def test_two_programs_in_one_dialog_do_not_mix_their_runs() -> None:
 def test_a_killed_program_says_nothing_twice(kind: str, tmp_path: Path) -> None:
     tally = run_kills(kind, tmp_path, 12, seed=7)
     assert (tally.kills, tally.problems) == (12, [])
+
+
+async def test_the_newest_turn_can_be_looked_at_until_the_next_begins() -> None:
+    stores = Stores(MemoryConversationStore(), MemoryCheckpointStore())
+    mock = MockProvider().queue_text("one").queue_text("two")
+    dialog = center_of(mock, stores=stores).new_dialog()
+    for question, seen in (("first", 1), ("second", 3)):
+        await finished(dialog.send(question))
+        assert {turn_of(each).seen for each in stores.checkpoints.history(dialog.id)} == {seen}
+    assert not (await center_of(mock, stores=stores).open(dialog.id)).is_unfinished

@@ -54,17 +54,19 @@ async def recover(base: RunBase, journal: Journal) -> Standing | None:
     """Deliver what a run that died had saved and not said; return where it stands, None when it is over.
 
     A run is over, too, when the conversation went on without it: the person said something new, took back
-    what it answers, or closed its questions. It is forgotten then.
+    what it answers, or closed its questions. It is forgotten then; the checkpoints of one that came to its
+    end stay until the next turn begins.
     """
     checkpoint = await base.stores.load_checkpoint(journal.id)
     if checkpoint is None:
         return None
     if await _is_current(journal, turn_of(checkpoint).seen):
         await journal.deliver(outbox(checkpoint))
-        if not checkpoint.frontier.is_over:
-            standing, _ = await ask(base, journal, checkpoint)
-            if standing.waiting or not checkpoint.interrupts:
-                return standing
+        if checkpoint.frontier.is_over:
+            return None
+        standing, _ = await ask(base, journal, checkpoint)
+        if standing.waiting or not checkpoint.interrupts:
+            return standing
     await base.stores.erase_thread(journal.id)
     return None
 

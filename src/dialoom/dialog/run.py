@@ -128,9 +128,9 @@ class DialogRun:
         """Write what is due and find out who is asked what."""
         base, journal = self._base, self._journal
         await journal.flush()
-        if self._superseded is not None:
-            await self._forget(self._superseded)
         resumed = self._resumed
+        if resumed is None:
+            await self._forget(self._superseded)
         turn = turn_of(resumed.checkpoint) if resumed else Turn(self.run_id, len(journal.transcript))
         if turn.seen == 0:
             raise UsageError("this dialog is empty; send it a text, or append a message before it runs")
@@ -211,8 +211,7 @@ class DialogRun:
             case "finished" | "length" | "refused":
                 if agent.error:
                     self._telling.noticed(agent.stop_reason, agent.error)
-                await self._base.stores.erase_thread(self._journal.id)
-                return Ended(result)
+                return Ended(result)  # its checkpoints stay to be looked at, until the next turn begins
             case "cancelled":
                 await self._forget(self._resumed)
                 return Ended(result)
