@@ -20,7 +20,7 @@ class Request(NamedTuple):
 
     @property
     def message(self) -> dict[str, Any]:
-        return json.loads(self.body) if self.body else {}
+        return json.loads(self.body) if self.body.startswith(b"{") else {}
 
 
 class Refusal(NamedTuple):

@@ -20,5 +20,9 @@ from dialoom.mcp.sampling import Sampling as Sampling
 from dialoom.mcp.sampling import SamplingRequest as SamplingRequest
 from dialoom.mcp.session import Skipped as Skipped
 from dialoom.mcp.stdio import StdioTransport as StdioTransport
+from dialoom.mcp.tokens import FileTokenStore as FileTokenStore
+from dialoom.mcp.tokens import Login as Login
+from dialoom.mcp.tokens import MemoryTokenStore as MemoryTokenStore
+from dialoom.mcp.tokens import TokenStore as TokenStore
 from dialoom.mcp.transport import LineTransport as LineTransport
 from dialoom.mcp.transport import Oversize as Oversize

@@ -105,7 +105,11 @@ class BrowserLogin:
         if urlsplit(url).scheme not in {"http", "https"}:
             raise McpError("its login page has no http address; report it", server="", kind="auth")
         await self._stack.enter_async_context(self._waiting)
-        await self._visit(url)
+        try:
+            await self._visit(url)
+        except BaseException:
+            await self._stack.aclose()
+            raise
 
     async def collect(self) -> AuthorizationCodeResult:
         async with self._stack:
