@@ -50,6 +50,15 @@ async def test_a_guard_of_calls_may_give_them_other_arguments() -> None:
     assert await both.check_call(cut) == Passed(cut)
 
 
+async def test_arguments_that_cannot_be_written_are_blocked() -> None:
+    def odd(call: ToolCall) -> Replace[dict[str, object]]:
+        return Replace({"amount": object()})
+
+    assert await Guards(before_tool=(odd,)).check_call(CALL) == Blocked(
+        "odd", "it gave arguments that cannot be written as JSON"
+    )
+
+
 async def test_a_guard_of_results_knows_the_call() -> None:
     def says_who(text: str, call: ToolCall) -> Replace[str]:
         return Replace(f"{call.name}: {text}")

@@ -104,8 +104,10 @@ class Guards(msgspec.Struct, frozen=True, kw_only=True):
                 case Block(reason=reason):
                     return Blocked(_name(guard), reason)
                 case Replace(value=arguments):
-                    raw = msgspec.json.encode(arguments).decode()
-                    call = msgspec.structs.replace(call, arguments=arguments, raw=raw)
+                    rewritten = _rewritten(call, arguments)
+                    if rewritten is None:
+                        return Blocked(_name(guard), "it gave arguments that cannot be written as JSON")
+                    call = rewritten
                 case Allow():
                     pass
         return Passed(call)
@@ -148,6 +150,14 @@ class Guards(msgspec.Struct, frozen=True, kw_only=True):
             case _:
                 pass
         return Block(f"it gave no verdict on a {kind.__name__}; return Allow(), Replace(...) or Block(...)")
+
+
+def _rewritten(call: ToolCall, arguments: dict[str, object]) -> ToolCall | None:
+    try:
+        raw = msgspec.json.encode(arguments).decode()
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return msgspec.structs.replace(call, arguments=arguments, raw=raw)
 
 
 def _name(guard: object) -> str:
