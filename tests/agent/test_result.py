@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dialoom.agent import (
@@ -19,52 +19,14 @@ from dialoom.agent import (
 )
 from dialoom.base.errors import UsageError
 from dialoom.graph import RunOptions, State
-from dialoom.llm import (
-    Message,
-    MockProvider,
-    OpaquePart,
-    ReasoningPart,
-    RefusalPart,
-    SourcePart,
-    TextPart,
-    ToolCall,
-    ToolCallPart,
-    ToolResultPart,
-    user,
-)
+from dialoom.llm import Message, MockProvider, assistant, tool_result, user
 from dialoom.llm.pairing import paired
 from dialoom.stores import JsonlCheckpointStore, SqliteCheckpointStore
 from tests.agent.tools import add, call, refund
+from tests.llm.test_messages import messages
 
-words = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
-json_values: Any = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | words,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
-    max_leaves=8,
-)
-ids = st.sampled_from(["c1", "c2", "c3"])
-calls = st.builds(
-    ToolCall,
-    id=ids,
-    name=words,
-    arguments=st.none() | st.dictionaries(words, json_values, max_size=3),
-    raw=words,
-    problem=st.sampled_from([None, "truncated", "invalid_json"]),
-)
-parts = st.one_of(
-    st.builds(TextPart, words),
-    st.builds(ReasoningPart, words, st.none() | words),
-    st.builds(SourcePart, index=st.integers(1, 9), id=words, title=words, text=words),
-    st.builds(ToolCallPart, calls),
-    st.builds(ToolResultPart, call_id=ids, content=words, is_error=st.booleans()),
-    st.builds(RefusalPart, words),
-    st.builds(OpaquePart, words, words),
-)
-messages = st.builds(
-    Message,
-    role=st.sampled_from(["user", "assistant", "tool", "system"]),
-    parts=st.lists(parts, max_size=4).map(tuple),
-)
+rounds = st.lists(st.lists(st.tuples(st.booleans(), st.integers(0, 9)), min_size=1, max_size=4), max_size=4)
+"""Rounds of calls, each with whether it has a result and when that came."""
 
 
 @given(messages)
@@ -73,15 +35,22 @@ def test_a_message_comes_back_from_a_checkpoint_as_it_was(message: Message) -> N
     assert codec.decode(codec.encode(message)) == message
 
 
-@given(st.lists(messages, max_size=8))
-def test_a_history_answers_every_call_in_order_whatever_was_said(turn: list[Message]) -> None:
-    for message in turn:
-        made = [each.id for each in message.tool_calls]
-        assume(len(made) == len(set(made)))  # providers see to that
+@given(rounds)
+def test_a_history_answers_every_call_in_order_whenever_the_results_came(
+    made: list[list[tuple[bool, int]]],
+) -> None:
+    turn: list[Message] = [user("Go.")]
+    for number, each in enumerate(made):
+        ids = [f"c{number}.{at}" for at in range(len(each))]
+        turn.append(assistant("", calls=tuple(call(call_id, "add", a=1, b=1) for call_id in ids)))
+        came = sorted((when, call_id) for call_id, (ended, when) in zip(ids, each, strict=True) if ended)
+        turn += [tool_result(call_id, "2", name="add") for _, call_id in came]
     closed = history_of(State(turn=turn))
     assert paired(closed) == closed
+    wanted = [f"c{number}.{at}" for number, each in enumerate(made) for at in range(len(each))]
+    assert [part.call_id for message in closed for part in message.tool_results] == wanted
     waiting = history_of(State(turn=turn), waiting=True)
-    assert [each for each in closed if each in waiting] == [*waiting]
+    assert sorted(map(Message.to_json, waiting)) == sorted(map(Message.to_json, turn))
 
 
 async def test_half_a_character_in_a_question_is_kept_as_a_replacement() -> None:

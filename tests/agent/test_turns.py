@@ -1,6 +1,7 @@
 """Streams, threads, endings and blocking calls of an agent's turns."""
 
 import asyncio
+import gc
 from collections.abc import Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -21,6 +22,7 @@ from dialoom.llm import (
     Assembly,
     ChatOptions,
     ChatResponse,
+    Gate,
     Message,
     MockProvider,
     RefusalDelta,
@@ -183,3 +185,22 @@ async def test_tools_find_what_the_program_lends_them_and_show_how_far_they_are(
     shown = [event.value for event in events if type(event).__name__ == "ToolProgress"]
     assert shown == ["north", "south"]
     assert ToolFinished(call_id="c1", tool="count", content="2 counted") in events
+
+
+async def test_a_stream_that_is_forgotten_stops_its_turn_and_leaves_nothing_behind() -> None:
+    gate = Gate()
+    model = MockProvider().queue_events(TextDelta("half"), gate, TextDelta(" an answer"))
+    agent = ReActAgent(model)
+
+    async def read_a_little() -> None:
+        async for event in agent.run_stream("Well?"):
+            if isinstance(event, TextDelta):
+                return
+
+    before = asyncio.all_tasks()
+    await read_a_little()
+    gc.collect()
+    async with asyncio.timeout(10):
+        await asyncio.gather(*(asyncio.all_tasks() - before))
+    assert not gate.opened.is_set()
+    assert list(agent._standing.threads()) == []

@@ -142,7 +142,7 @@ class ReActAgent:
                 return inputs
             return self.graph.stream(inputs, self._options(options), buffer=buffer)
 
-        return AgentStream(start, self._ended)
+        return AgentStream(start, self._ended, self._standing.abandon)
 
     async def resume(
         self,
@@ -174,7 +174,7 @@ class ReActAgent:
             place, command = await self._place(where, answers)
             return self.graph.resume_stream(place, command, options=self._options(options), buffer=buffer)
 
-        return AgentStream(start, self._ended)
+        return AgentStream(start, self._ended, self._standing.abandon)
 
     def run_sync(self, question: str | Message, options: RunOptions = DEFAULT_OPTIONS) -> AgentResult:
         """`run`, for code without an event loop."""

@@ -1,9 +1,14 @@
 """Where runs without a store stand: their newest checkpoints, for as long as they run."""
 
+from collections import deque
 from collections.abc import Iterator
-from threading import Lock
+from threading import RLock
+from typing import Final
 
 from dialoom.graph.checkpoint import Checkpoint
+
+_MAX_ABANDONED: Final = 1000
+"""So many runs may be on their way to an end that nobody waits for."""
 
 
 class NewestOnly:
@@ -12,12 +17,14 @@ class NewestOnly:
     blocking = False
 
     def __init__(self) -> None:
-        self._lock = Lock()
+        self._lock = RLock()  # reentrant: a stream may be forgotten, and say so, at any moment
         self._newest: dict[str, Checkpoint] = {}
+        self._abandoned: deque[str] = deque(maxlen=_MAX_ABANDONED)
 
     def save(self, checkpoint: Checkpoint) -> None:
         with self._lock:
-            self._newest[checkpoint.thread_id] = checkpoint
+            if checkpoint.run_id not in self._abandoned:
+                self._newest[checkpoint.thread_id] = checkpoint
 
     def load(self, thread_id: str, checkpoint_id: str | None = None) -> Checkpoint | None:
         with self._lock:
@@ -39,3 +46,10 @@ class NewestOnly:
         """Return where a thread stands, and forget it."""
         with self._lock:
             return self._newest.pop(thread_id, None)
+
+    def abandon(self, thread_id: str) -> None:
+        """Forget where a run stands that nobody will ask for, and what it still commits on its way out."""
+        with self._lock:
+            newest = self.take(thread_id)
+            if newest is not None:
+                self._abandoned.append(newest.run_id)

@@ -15,17 +15,22 @@ from dialoom.graph.stream import RunStream
 class AgentStream:
     """The events of one turn, in order: pieces of the answers, and what the agent does between them.
 
-    Asking for the first one begins the run; one that is read slowly makes it wait. Leave it early with
-    `async with`, or `aclose`, and the run is stopped. In the end `result` is what `run` would have returned.
+    Asking for the first one begins the run; one that is read slowly makes it wait. Left early, the run is
+    stopped: at once with `async with` or `aclose`, otherwise as soon as the stream is forgotten. In the end
+    `result` is what `run` would have returned.
     """
 
     def __init__(
         self,
         begin: Callable[[], Awaitable[RunStream | AgentResult]],
         end: Callable[[RunResult], Awaitable[AgentResult]],
+        abandon: Callable[[str], None],
     ) -> None:
+        """Read the run that `begin` begins; `abandon` is told the thread of one not read to its end."""
         self._begin = begin
         self._end = end
+        self._abandon = abandon
+        self._thread_id: str | None = None
         self._events: RunStream | None = None
         self._result: AgentResult | None = None
 
@@ -51,6 +56,7 @@ class AgentStream:
                 raise StopAsyncIteration
             self._events = begun
         async for event in self._events:
+            self._thread_id = event.thread_id
             if isinstance(event, Chunk) and not event.ns:
                 return cast("AgentEvent", event.value)
         self._result = await self._end(self._events.result)
@@ -62,6 +68,10 @@ class AgentStream:
             return
         await self._events.aclose()
         self._result = await self._end(self._events.result)
+
+    def __del__(self) -> None:
+        if self._thread_id is not None and self._result is None:
+            self._abandon(self._thread_id)
 
     async def __aenter__(self) -> Self:
         return self
