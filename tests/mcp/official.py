@@ -10,6 +10,7 @@ from mcp.client.session import ClientRequestContext
 from mcp.server.lowlevel.server import Server
 from pydantic import TypeAdapter
 
+from dialoom.mcp import MCPAnswers, MCPClient, MCPOptions
 from dialoom.mcp.asking import Elicit, ShowProgress
 from dialoom.mcp.config import MCPServerConfig
 from mcp import Client
@@ -140,6 +141,16 @@ class OfficialClient:
         assert self.elicit is not None
         answer = await self.elicit(params.model_dump(mode="json", by_alias=True))
         return types.ElicitResult.model_validate(answer)
+
+
+@asynccontextmanager
+async def ours(
+    peer: Peer, *, mode: str = "auto", roots: tuple[str, ...] | None = None
+) -> AsyncIterator[MCPClient]:
+    """Connect our own client, without any transport."""
+    options = MCPOptions(era="legacy" if mode == "legacy" else "auto", answers=MCPAnswers(roots=roots))
+    async with MCPClient.in_process(peer.server, name="peer", options=options) as client:
+        yield client
 
 
 @asynccontextmanager

@@ -15,7 +15,7 @@ from dialoom.mcp.asking import answer_of, question_of
 from dialoom.mcp.tool_sync import add_mcp_tools
 from dialoom.tools import ToolRegistry, ToolResult, ToolRun
 from tests.mcp import official
-from tests.mcp.official import Peer, connected
+from tests.mcp.official import Peer, ours
 
 FORM = {"type": "object", "properties": {"value": {"type": "string"}}, "required": ["value"]}
 
@@ -60,14 +60,14 @@ async def run(registry: ToolRegistry, name: str, notebook: Notebook | None) -> T
 
 async def test_a_question_of_today_pauses_the_call_and_its_answer_takes_it_up_again():
     registry, notebook, peer = ToolRegistry(), Notebook(), Peer(official.tool("ask"))
-    async with connected(peer) as client:
+    async with ours(peer) as client:
         await add_mcp_tools(registry, client, "")
         assert await run(registry, "ask", notebook) is None
         question = {"type": "mcp_elicitation", "server": "peer", "tool": "ask", "message": "your name?"}
         assert notebook.asked == [question | {"schema": FORM}]
         notebook.answer({"value": "Ann"})
     later = ToolRegistry()
-    async with connected(peer) as client:
+    async with ours(peer) as client:
         await add_mcp_tools(later, client, "")
         assert await run(later, "ask", notebook) is None
         notebook.answer({"action": "accept", "content": {"value": "blue"}})
@@ -77,7 +77,7 @@ async def test_a_question_of_today_pauses_the_call_and_its_answer_takes_it_up_ag
 
 async def test_a_question_that_is_declined_is_told_to_the_server():
     registry, notebook = ToolRegistry(), Notebook()
-    async with connected(Peer(official.tool("ask"))) as client:
+    async with ours(Peer(official.tool("ask"))) as client:
         await add_mcp_tools(registry, client, "")
         await run(registry, "ask", notebook)
         notebook.answer({"action": "decline"})
@@ -86,7 +86,7 @@ async def test_a_question_that_is_declined_is_told_to_the_server():
 
 async def test_a_question_of_older_servers_is_answered_when_the_call_is_made_again():
     registry, notebook, peer = ToolRegistry(), Notebook(), Peer(official.tool("old_ask"))
-    async with connected(peer, mode="legacy") as client:
+    async with ours(peer, mode="legacy") as client:
         await add_mcp_tools(registry, client, "")
         assert await run(registry, "old_ask", notebook) is None
         notebook.answer({"value": "Ann"})
@@ -99,7 +99,7 @@ async def test_a_question_of_older_servers_is_answered_when_the_call_is_made_aga
 )
 async def test_where_nobody_can_be_asked_the_server_is_told_so(name: str, mode: str, told: str):
     registry = ToolRegistry()
-    async with connected(Peer(official.tool(name)), mode=mode) as client:
+    async with ours(Peer(official.tool(name)), mode=mode) as client:
         await add_mcp_tools(registry, client, "")
         assert await run(registry, name, None) == ToolResult(content=told)
 
@@ -111,7 +111,7 @@ async def test_a_server_that_asks_without_end_is_given_up():
         return official.wants("name", state="again")
 
     peer.do_again = again  # pyright: ignore[reportAttributeAccessIssue] - found by its name
-    async with connected(peer) as client:
+    async with ours(peer) as client:
         await add_mcp_tools(registry, client, "")
         result = await run(registry, "again", None)
     assert result is not None
@@ -134,14 +134,14 @@ async def test_what_is_not_for_a_person_is_answered_by_the_client():
         return official.types.InputRequiredResult(input_requests={"r": request}, request_state="s")
 
     peer.do_roots = roots  # pyright: ignore[reportAttributeAccessIssue] - found by its name
-    async with connected(peer) as client:
+    async with ours(peer, roots=("/srv", "/tmp")) as client:
         await add_mcp_tools(registry, client, "")
-        assert await run(registry, "roots", Notebook()) == ToolResult(content="0 roots")
+        assert await run(registry, "roots", Notebook()) == ToolResult(content="2 roots")
 
 
 async def test_progress_is_shown_while_the_call_is_under_way():
     registry, seen = ToolRegistry(), list[object]()
-    async with connected(Peer(official.tool("progress")), mode="legacy") as client:
+    async with ours(Peer(official.tool("progress")), mode="legacy") as client:
         await add_mcp_tools(registry, client, "")
         call = ToolCall(id="7", name="progress", arguments={})
         await registry.execute(call, ToolRun(on_progress=lambda progress: seen.append(progress.value)))
@@ -151,7 +151,7 @@ async def test_progress_is_shown_while_the_call_is_under_way():
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_stopping_a_call_stops_it_at_the_server(mode: str):
     registry, peer, scope = ToolRegistry(), Peer(official.tool("wait")), CancelScope()
-    async with connected(peer, mode=mode) as client, asyncio.timeout(10):
+    async with ours(peer, mode=mode) as client, asyncio.timeout(10):
         await add_mcp_tools(registry, client, "")
         call = ToolCall(id="1", name="wait", arguments={})
         running = asyncio.ensure_future(registry.execute(call, ToolRun(cancel=scope)))

@@ -8,7 +8,7 @@ again with the answer at hand. Where nobody can be asked the server is told so.
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final, Protocol, TypeAlias, cast
 
@@ -18,13 +18,13 @@ from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line
 from dialoom.llm.json_schema import JsonSchema
 from dialoom.mcp.errors import McpError
+from dialoom.mcp.inputs import Elicit, with_defaults
 from dialoom.mcp.json_shapes import object_of
 from dialoom.mcp.results import clean_text
 from dialoom.net.address import safe_url, split_url
 from dialoom.tools.context import ToolContext
 
 Fields: TypeAlias = Mapping[str, object]
-Elicit: TypeAlias = Callable[[Fields], Awaitable[Fields]]
 ShowProgress: TypeAlias = Callable[[float, float | None, str | None], None]
 
 MAX_LEGS: Final = 10
@@ -244,14 +244,8 @@ def answer_of(params: Fields, answer: object) -> Fields:
     if params.get("mode") == "url":
         return {"action": "accept"}
     schema = object_of(params.get("requestedSchema"))
-    filled = {**_defaults(schema), **content}
-    violations = JsonSchema(schema).check(filled)
+    filled = with_defaults({"action": "accept", "content": content}, schema)
+    violations = JsonSchema(schema).check(filled["content"])
     if violations:
         raise UsageError("; ".join(f"{each.path}: {each.message}" for each in violations))
-    return {"action": "accept", "content": filled}
-
-
-def _defaults(schema: Fields) -> dict[str, object]:
-    """Return what the form fills in by itself; the protocol leaves that to the client."""
-    properties = {name: object_of(each) for name, each in object_of(schema.get("properties")).items()}
-    return {name: each["default"] for name, each in properties.items() if "default" in each}
+    return filled
