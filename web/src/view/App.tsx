@@ -48,6 +48,7 @@ export function App() {
           <Title id={open?.id ?? null} />
           {open !== null && <BranchArrows id={open.id} />}
           <span className="spacer" />
+          {open !== null && <IconButton icon="chip" label={t("conversationSettings")} onClick={() => setPage("conversation")} />}
           {open !== null && <IconButton icon="panel" label={t("panel")} pressed={panel} onClick={() => setPanel(!panel)} />}
         </header>
         <Offline />

@@ -6,13 +6,14 @@ import type { Language } from "../../i18n/i18n";
 import { t } from "../../i18n/i18n";
 import { IconButton } from "../icons";
 import { SHORTCUTS } from "../shortcuts";
+import { ConversationPage } from "./ConversationPage";
 import { GraphsPage } from "./GraphsPage";
 import { KnowledgePage } from "./KnowledgePage";
 import { ProvidersPage } from "./ProvidersPage";
 import { ServersPage } from "./ServersPage";
 import { SettingsPage } from "./SettingsPage";
 
-const TITLES = { kb: "knowledge", mcp: "servers", providers: "providers", graphs: "graphs", settings: "settings", help: "help" } as const;
+const TITLES = { kb: "knowledge", mcp: "servers", providers: "providers", graphs: "graphs", settings: "settings", help: "help", conversation: "conversationSettings" } as const;
 
 export default function Pages({ page, onClose, onLanguage }: { page: string; onClose: () => void; onLanguage: (language: Language) => void }) {
   const place = useRef<HTMLDialogElement>(null);
@@ -27,6 +28,7 @@ export default function Pages({ page, onClose, onLanguage }: { page: string; onC
     graphs: <GraphsPage />,
     settings: <SettingsPage onLanguage={onLanguage} />,
     help: <Help />,
+    conversation: <ConversationPage />,
   };
   return (
     <dialog ref={place} className="page" aria-label={t(TITLES[name])} onClose={onClose} onClick={(event) => event.target === place.current && onClose()}>

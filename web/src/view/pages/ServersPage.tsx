@@ -11,9 +11,7 @@ interface Server {
   arguments?: string[];
   url?: string;
   enabled: boolean;
-  trusted?: boolean;
-  state?: string;
-  error?: string;
+  problems?: string[];
 }
 
 /** Tool servers as they are configured, and whether they answer. */
@@ -37,7 +35,7 @@ function ServerView({ server }: { server: Server }) {
     <section className="card">
       <header><h3>{server.name}</h3><span className="badge">{server.transport}</span></header>
       <p className="help"><code>{server.command ? [server.command, ...(server.arguments ?? [])].join(" ") : server.url}</code></p>
-      {server.error && <p className="problem">{server.error}</p>}
+      {server.problems?.map((problem) => <p key={problem} className="problem">{problem}</p>)}
       {server.enabled ? <button type="button" disabled={busy} onClick={() => void test()}>{t("tryServer")}</button> : <p className="help">{t("switchedOff")}</p>}
       {tools !== null && <ul>{tools.map((tool) => <li key={tool.name}><b>{tool.name}</b> <span className="help">{tool.description}</span></li>)}</ul>}
     </section>

@@ -18,7 +18,7 @@ export function GraphDrawing({ graph, running, done }: { graph: GraphShape; runn
   const nodes: Node[] = graph.nodes.map((node) => ({
     id: node.id,
     position: places.get(node.id) ?? { x: 0, y: 0 },
-    data: { label: node.id },
+    data: { label: node.id.replace(/^__(.+)__$/, "$1") },
     className: running.has(node.id) ? "node-running" : done.has(node.id) ? "node-done" : "",
     draggable: false,
   }));

@@ -1,0 +1,69 @@
+import { useEffect, useState } from "react";
+import { api } from "../../api";
+import { t } from "../../i18n/i18n";
+import { attempt, current, me } from "../../state/page";
+import { useCell } from "../../state/store";
+import type { Header } from "../../wire";
+import { useList } from "./useList";
+
+interface Choices {
+  provider?: string;
+  model?: string;
+  system?: string;
+  skills?: string[];
+}
+
+interface Skill {
+  name: string;
+  description?: string;
+  mode?: string;
+}
+
+/** Who answers in this conversation, told what, with which skills. */
+export function ConversationPage() {
+  const open = useCell(current);
+  const models = useCell(me)?.models ?? [];
+  const [skills] = useList<Skill>("skills");
+  const [choices, setChoices] = useState<Choices | null>(null);
+  const id = open?.id;
+  useEffect(() => {
+    if (id !== undefined) void attempt(() => api.header(id)).then((header) => setChoices((header?.settings as Choices | undefined) ?? {}));
+  }, [id]);
+  if (id === undefined || choices === null) return <p className="empty">{t("noConversations")}</p>;
+  const change = async (fields: Choices) => {
+    const header = await attempt(() => api.change(id, { settings: fields as Record<string, unknown> }));
+    if (header !== null) setChoices((header as Header).settings as Choices);
+  };
+  const chosen = choices.skills ?? [];
+  return (
+    <div className="fields">
+      <label>
+        {t("model")}
+        <select value={choices.model ? `${choices.provider} ${choices.model}` : ""} onChange={(event) => void change(pick(event.target.value))}>
+          <option value="">{t("chosenByServer")}</option>
+          {models.map((model) => <option key={model.label} value={`${model.provider} ${model.model}`}>{model.label}</option>)}
+        </select>
+      </label>
+      <label>
+        {t("instructions")}
+        <textarea rows={4} defaultValue={choices.system ?? ""} onBlur={(event) => event.target.value !== (choices.system ?? "") && void change({ system: event.target.value })} />
+      </label>
+      {skills !== null && skills.length > 0 && (
+        <fieldset>
+          <legend>{t("skills")}</legend>
+          {skills.map((skill) => (
+            <label key={skill.name} className="choice">
+              <input type="checkbox" disabled={skill.mode === "always"} checked={skill.mode === "always" || chosen.includes(skill.name)} onChange={(event) => void change({ skills: event.target.checked ? [...chosen, skill.name] : chosen.filter((name) => name !== skill.name) })} />
+              <span>{skill.name} <span className="help">{skill.description}</span></span>
+            </label>
+          ))}
+        </fieldset>
+      )}
+    </div>
+  );
+}
+
+function pick(value: string): Choices {
+  const space = value.indexOf(" ");
+  return space < 0 ? { provider: "", model: "" } : { provider: value.slice(0, space), model: value.slice(space + 1) };
+}
