@@ -237,3 +237,14 @@ async def test_an_error_of_a_program_ends_the_turn_and_does_not_leave_it() -> No
     result = await ReActAgent(MockProvider()).run("Hello?")
     assert result.stop_reason == "error"
     assert result.error == "UsageError: the mock has no answer for request 1; queue one more"
+
+
+async def test_the_error_of_a_stopped_turn_is_that_it_was_stopped_and_not_what_went_wrong_before() -> None:
+    gate, control = Gate(), RunControl()
+    model = MockProvider().queue_error(ProviderError("overloaded", "try again later"))
+    agent = ReActAgent(model.queue_events(gate))
+    failed = await agent.run("Hello?")
+    running = asyncio.create_task(agent.resume(failed, options=RunOptions(control=control)))
+    await gate.reached.wait()
+    control.cancel()
+    assert (await running).error == "the run was cancelled; resume it, or ask anew"

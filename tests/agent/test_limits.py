@@ -18,6 +18,7 @@ from dialoom.llm import (
     MockProvider,
     Price,
     Prices,
+    ProviderError,
     ResponseCompleted,
     Usage,
     UsageLimits,
@@ -153,3 +154,19 @@ async def test_the_older_part_of_a_long_history_is_told_in_short() -> None:
     assert any("They talked a lot." in message.text for message in sent)
     assert len(result.history) == 42
     assert result.usage == Usage(input_tokens=7)
+
+
+async def test_calls_run_one_after_another_do_not_use_up_the_rounds() -> None:
+    model = MockProvider().queue_tool_calls(*(call(f"c{n}", "add", a=n, b=1) for n in range(128)))
+    settings = AgentSettings(limits=AgentLimits(iterations=2), policy=ToolExecutionPolicy(parallel=False))
+    result = await ReActAgent(model.queue_text("Done."), [add], settings=settings).run("Go.")
+    assert (result.answer, result.error) == ("Done.", None)
+
+
+async def test_a_request_of_which_nothing_came_costs_nothing() -> None:
+    model = MockProvider(model="mock-model").queue_error(ProviderError("overloaded", "try again later"))
+    agent = ReActAgent(model, settings=AgentSettings(prices=PRICES))
+    failed = await agent.run("Hello?")
+    assert failed.cost == 0
+    model.queue_text("Hello.", usage=Usage(input_tokens=1_000_000))
+    assert (await agent.resume(failed)).cost == 1

@@ -8,6 +8,10 @@ from pydantic import BaseModel
 
 from dialoom.agent import (
     AgentFinished,
+    AgentSettings,
+    Allow,
+    Block,
+    Guards,
     ReActAgent,
 )
 from dialoom.base.errors import UsageError
@@ -75,3 +79,21 @@ async def test_a_provider_that_fails_while_it_is_asked_for_the_value_ends_the_tu
 async def test_an_output_nobody_can_ask_for_is_refused_at_once() -> None:
     with pytest.raises(UsageError, match="no answer can be asked for as"):
         ReActAgent(MockProvider(), output=MockProvider)
+
+
+async def test_a_guard_of_the_answer_looks_at_the_value_too() -> None:
+    def no_fives(text: str) -> Any:
+        return Block("no fives") if '"total"' in text else Allow()
+
+    model = MockProvider().queue_text("Five.").queue_text('{"total": 5}')
+    agent = ReActAgent(model, output=Sum, settings=AgentSettings(guards=Guards(output=(no_fives,))))
+    result = await agent.run("2 + 3?")
+    assert (result.stop_reason, result.output) == ("blocked", None)
+    assert result.error == "blocked by no_fives: no fives"
+
+
+async def test_the_words_of_a_turn_without_its_value_are_still_the_answer() -> None:
+    model = (
+        MockProvider().queue_text("It is five.").queue_error(ProviderError("auth", "the key is not valid"))
+    )
+    assert (await ReActAgent(model, output=Sum).run("2 + 3?")).answer == "It is five."

@@ -10,6 +10,8 @@ from dialoom.agent import (
     AgentResult,
     AgentSettings,
     Approve,
+    Block,
+    Guards,
     ReActAgent,
     RoundStarted,
 )
@@ -212,3 +214,23 @@ def test_a_name_that_is_taken_is_refused() -> None:
     desk, _, _ = pair()
     with pytest.raises(UsageError, match="there is already a tool 'transfer_to_expert'"):
         desk.tools.add(ReActAgent(MockProvider(), name="expert").as_handoff("Another."))
+
+
+async def test_a_call_made_beside_a_handoff_is_run_with_the_tools_of_the_agent_that_made_it() -> None:
+    desk, desk_model, expert_model = pair()
+    desk.tools.add(refund)
+    desk_model.queue_tool_calls(call("c1", "transfer_to_expert"), call("c2", "refund", order=9, amount=30))
+    waiting = await desk.run("Refund order 9, then ask the expert.")
+    expert_model.queue_text("I go on.")
+    done = await desk.resume(waiting, {"c2": Approve()})
+    assert content_of(done) == ["expert goes on from here", "refunded 30 for order 9"]
+    assert (done.answer, done.agent) == ("I go on.", "expert")
+
+
+async def test_an_agent_as_a_tool_by_itself_keeps_its_guards() -> None:
+    def block(text: str) -> Block:
+        return Block(f"no {text}")
+
+    expert = ReActAgent(MockProvider(), settings=AgentSettings(guards=Guards(input=(block,))), name="expert")
+    alone = await ToolRegistry([expert.as_tool("Knows.")]).execute(call("c1", "expert", question="secrets"))
+    assert alone.content == ('{"error":"blocked","tool":"expert","message":"blocked by block: no secrets"}')

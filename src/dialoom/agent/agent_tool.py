@@ -5,10 +5,12 @@ from typing import Final
 
 import msgspec
 
+from dialoom.agent.admission import admitted
 from dialoom.agent.events import RoundStarted
 from dialoom.agent.graph import agent_graph, begin
+from dialoom.agent.guards import Blocked
 from dialoom.agent.nested import NestedAgent
-from dialoom.agent.result import AgentResult, result_of
+from dialoom.agent.result import AgentResult, blocked_result, result_of
 from dialoom.agent.spec import AgentSpec
 from dialoom.agent.task_tool import TaskTool
 from dialoom.graph.context import NodeContext
@@ -56,10 +58,12 @@ class AgentTool(TaskTool):
 
     async def run(self, args: dict[str, object], ctx: ToolContext) -> ToolResult:
         """Ask as a run of its own, where no agent is around it; nobody can then be asked to approve."""
-        options = RunOptions(
-            control=ctx.cancel, deps=ctx.deps, max_steps=self._spec.settings.limits.supersteps
-        )
-        run = await agent_graph(self._spec).run(begin([user(str(args["question"]))]), options)
+        asked = await admitted(self._spec.settings.guards, user(str(args["question"])))
+        if isinstance(asked, Blocked):
+            return self._observed(blocked_result(asked, (), thread_id=ctx.run_id))
+        most = self._spec.settings.limits.supersteps
+        options = RunOptions(control=ctx.cancel, deps=ctx.deps, max_steps=most)
+        run = await agent_graph(self._spec).run(begin([asked]), options)
         return self._observed(result_of(run, self._spec))
 
     def _observed(self, result: AgentResult) -> ToolResult:

@@ -32,4 +32,4 @@ class AgentLimits(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def supersteps(self) -> int:
         """Enough supersteps of the engine for so many rounds, so that its own limit is never the first."""
-        return 4 * self.iterations + 10
+        return self.iterations * (MAX_CALLS_PER_ROUND + 2) + 10

@@ -67,7 +67,7 @@ class ModelNode:
         except UsageLimitError as error:
             return halt("usage_limit", str(error), goto=MODEL)
         if result.goto:
-            self._views.forget(ctx.run_id)
+            self._views.forget(spec, ctx.run_id)
         return result
 
 
@@ -200,11 +200,13 @@ class _Round:
             return NodeResult.ok(self._writes, goto=MODEL)
         self._writes["calls"] = state["calls"] + run
         sent = range(run if self._spec.settings.policy.parallel else 1)
-        return NodeResult.ok(self._writes, goto=(), sends=[Send(TOOLS, (at, each, run)) for each in sent])
+        tasks = [Send(TOOLS, (at, each, run, state["agent"])) for each in sent]
+        return NodeResult.ok(self._writes, goto=(), sends=tasks)
 
     def _keep(self, partial: Message, *, mark: str) -> None:
         """Keep the words of an answer that broke off, without its calls; none of them is run."""
-        self._spend(partial.usage or Usage(), "")
+        if partial.parts or partial.usage is not None:
+            self._spend(partial.usage or Usage(), "")
         words = tuple(part for part in partial.parts if not isinstance(part, ToolCallPart))
         said = msgspec.structs.replace(partial, parts=words)
         if said.text or said.refusal:

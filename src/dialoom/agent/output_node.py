@@ -2,6 +2,7 @@
 
 from dialoom.agent.ending import halt
 from dialoom.agent.events import AgentFinished
+from dialoom.agent.guards import Blocked
 from dialoom.agent.names import OUTPUT
 from dialoom.agent.prompt import PromptView
 from dialoom.agent.spec import AgentSpec
@@ -37,7 +38,10 @@ class OutputNode:
         except ProviderError as error:
             return halt("error", str(error), goto=OUTPUT)
         writes = {"spent": spent_on(spec, result.usage, "", requests=result.rounds)}
-        text = wanted.found(result.raw) if result.ok else None
+        passed = await self._spec.settings.guards.check_output(result.raw)
+        if isinstance(passed, Blocked):
+            return NodeResult.ok({**writes, "outcome": "blocked", "error": str(passed)}, goto=END)
+        text = wanted.found(passed.value) if result.ok else None
         if text is None:
             first = next((f"{each.path}: {each.message}" for each in result.violations), "no such value")
             return halt("error", f"the answer is not the value asked for: {first}", writes, goto=OUTPUT)

@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from threading import Lock
 from typing import Final
 
 from dialoom.agent.spec import AgentSpec
@@ -19,7 +20,8 @@ class PromptView:
     """
 
     def __init__(self) -> None:
-        self._windows: OrderedDict[str, TurnWindow] = OrderedDict()
+        self._lock = Lock()
+        self._windows: OrderedDict[tuple[str, str], TurnWindow] = OrderedDict()
 
     def of(self, spec: AgentSpec, state: State, run_id: str) -> Sequence[Message]:
         """Return the prompt of the next request in `run_id`."""
@@ -27,17 +29,19 @@ class PromptView:
         messages = said(spec, state)
         return messages if limits is None else self._window(spec, run_id).fit(messages)
 
-    def forget(self, run_id: str) -> None:
+    def forget(self, spec: AgentSpec, run_id: str) -> None:
         """Let go of a run that is over."""
-        self._windows.pop(run_id, None)
+        with self._lock:
+            self._windows.pop((run_id, spec.name), None)
 
     def _window(self, spec: AgentSpec, run_id: str) -> TurnWindow:
-        window = self._windows.get(run_id)
-        if window is None:
-            assert spec.settings.history is not None
-            window = self._windows[run_id] = spec.settings.history.window()
-            while len(self._windows) > _MAX_WINDOWS:
-                self._windows.popitem(last=False)
+        assert spec.settings.history is not None
+        with self._lock:
+            window = self._windows.get((run_id, spec.name))
+            if window is None:
+                window = self._windows[run_id, spec.name] = spec.settings.history.window()
+                if len(self._windows) > _MAX_WINDOWS:
+                    self._windows.popitem(last=False)
         return window
 
 

@@ -18,7 +18,6 @@ from dialoom.graph.checkpoint import Checkpoint
 from dialoom.graph.codec import CheckpointCodec
 from dialoom.graph.frontier import Interrupt
 from dialoom.graph.result import RunResult
-from dialoom.graph.state import State
 from dialoom.llm.messages import Message
 from dialoom.llm.usage import Usage
 from dialoom.llm.usage_limits import Spent
@@ -133,7 +132,7 @@ def result_of(run: RunResult, spec: AgentSpec, *, standing: Checkpoint | None = 
     pending = tuple(pending_of(each) for each in run.interrupts)
     waits_for = pending if reason == "needs_approval" else ()
     return AgentResult(
-        answer=_answer_of(state, reason),
+        answer=_answer_of(run),
         output=None if spec.output is None else spec.output.read(state.get("output", "")),
         agent=state.get("agent", ""),
         history=history_of(state, waiting=bool(waits_for)),
@@ -182,12 +181,15 @@ def _reason_of(run: RunResult) -> AgentStopReason:
             return reason
 
 
-def _answer_of(state: State, reason: AgentStopReason) -> str:
-    """Return the words of the last message where that is an answer, whole or broken off."""
-    turn: list[Message] = state.get("turn") or []
-    broken = {at for at, _ in state.get("broken") or ()}
-    is_answer = reason in {"finished", "length", "refused"} or len(turn) - 1 in broken
-    return turn[-1].text or turn[-1].refusal if turn and is_answer else ""
+def _answer_of(run: RunResult) -> str:
+    """Return the words of the last message where they are an answer of this turn, whole or broken off."""
+    state = run.state
+    turn: Sequence[Message] = state.get("turn") or ()
+    if not turn or turn[-1].role != "assistant" or turn[-1].tool_calls:
+        return ""
+    is_broken = len(turn) - 1 in {at for at, _ in state.get("broken") or ()}
+    is_final = state.get("outcome") and not run.errors
+    return turn[-1].text or turn[-1].refusal if is_broken or is_final else ""
 
 
 def _error_of(run: RunResult, reason: AgentStopReason) -> str | None:
@@ -195,4 +197,5 @@ def _error_of(run: RunResult, reason: AgentStopReason) -> str | None:
         return None
     if run.errors:
         return run.errors[0].message
-    return run.state.get("error") or _WORDS.get(reason, reason)
+    told = run.state["error"] if reason == run.state.get("outcome") else ""
+    return told or _WORDS.get(reason, reason)

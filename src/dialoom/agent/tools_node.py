@@ -26,9 +26,9 @@ class ToolsNode:
         self._gates: WeakValueDictionary[tuple[str, int], asyncio.Semaphore] = WeakValueDictionary()
 
     async def __call__(self, ctx: NodeContext) -> NodeResult:
-        at, index, count = cast("tuple[int, int, int]", ctx.input)
+        at, index, count, agent = cast("tuple[int, int, int, str]", ctx.input)
         message: Message = ctx.state["turn"][at]
-        spec = self._spec.member(ctx.state["agent"])
+        spec = self._spec.member(agent)  # who made the call, also when another goes on since
         work = CallWork(spec, ctx, message.tool_calls[index], said=message.text)
         parallel = spec.settings.policy.parallel
         if count == 1 or not parallel:
@@ -45,7 +45,7 @@ class ToolsNode:
             writes["cards"] = [{"call_id": work.call.id, "card": end.card}]
         if not parallel and index + 1 < count:
             # the next call of the round waits for this one, also while this one waits for a person
-            return NodeResult.ok(writes, goto=(), sends=[Send(TOOLS, (at, index + 1, count))])
+            return NodeResult.ok(writes, goto=(), sends=[Send(TOOLS, (at, index + 1, count, agent))])
         return NodeResult.ok(writes)
 
     def _gate(self, ctx: NodeContext) -> asyncio.Semaphore:
