@@ -23,7 +23,7 @@ export function ApprovalCard(props: CardProps) {
   return (
     <div className="fields">
       {card.question ? <p>{String(card.question)}</p> : null}
-      {card.toolName ? <p><b>{String(card.toolName)}</b></p> : null}
+      {card.toolName && card.toolName !== card.title ? <p><b>{String(card.toolName)}</b></p> : null}
       {editing && !decided ? (
         <textarea className="code-box" rows={Math.min(14, draft.args.split("\n").length + 1)} aria-label={t("arguments")} aria-invalid={wrong} value={draft.args} onChange={(event) => write({ ...draft, args: event.target.value })} />
       ) : (

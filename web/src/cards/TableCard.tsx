@@ -11,6 +11,7 @@ import { listOf } from "./useCard";
 import type { CardProps } from "./useCard";
 
 const ROW_PX = 30;
+const COLUMN_REM = 7;
 const PAGE = 200;
 
 export default function TableCard({ card }: CardProps) {
@@ -60,7 +61,7 @@ export function Grid({ names, total, row, onSeen, sort, onSort }: GridProps) {
     onSeen(first);
     onSeen(last);
   }, [first, last, total, onSeen]);
-  const columns = { gridTemplateColumns: `repeat(${names.length}, minmax(7rem, 1fr))` };
+  const columns = { gridTemplateColumns: `repeat(${names.length}, minmax(0, 1fr))`, minWidth: `${names.length * COLUMN_REM}rem` };
   return (
     <div className="grid" ref={place} role="table" aria-rowcount={total + 1} aria-colcount={names.length} tabIndex={0}>
       <div role="rowgroup" className="grid-head">
@@ -85,6 +86,7 @@ export function Grid({ names, total, row, onSeen, sort, onSort }: GridProps) {
 
 function cell(value: unknown): string {
   if (value === undefined) return "…";
+  if (typeof value === "number") return String(Number(value.toPrecision(12))); // 0.1 + 0.2 is 0.3 to people
   return value === null ? "" : String(value);
 }
 

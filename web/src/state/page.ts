@@ -34,6 +34,9 @@ export const notices = new Cell<readonly Notice[]>([]);
 /** Counts every change of a knowledge base or server list, so that panels read again. */
 export const touched = new Cell(0);
 
+/** Counts what this person said: the transcript follows them to the end. */
+export const spoken = new Cell(0);
+
 let stream: Stream | null = null;
 let pending: WireEvent[] = [];
 let frame: ReturnType<typeof setTimeout> | undefined;
@@ -165,6 +168,7 @@ export async function send(text: string, attachments: string[]): Promise<boolean
     if (current.get()?.id !== id) await show(id);
     await api.send(id, text, attachments, newKey());
     forgetDraft(`text:${id}`);
+    spoken.update((count) => count + 1);
     return true;
   } catch (error) {
     tell(error);

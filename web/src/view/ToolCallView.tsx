@@ -15,7 +15,7 @@ interface Props {
 }
 
 export function ToolCallView({ name, args, result, isError = false, running = false, seconds = null }: Props) {
-  const state = running ? "running" : isError ? "failed" : "done";
+  const state = running ? "running" : isError ? "failed" : result === undefined ? "waiting" : "done";
   return (
     <details className={`tool-call ${state}`}>
       <summary>

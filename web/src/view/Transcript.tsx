@@ -2,7 +2,8 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { t } from "../i18n/i18n";
-import { older, regenerate } from "../state/page";
+import { older, regenerate, spoken } from "../state/page";
+import { useCell } from "../state/store";
 import type { Conversation } from "../state/conversation";
 import type { Shown, ShownText } from "../wire";
 import { EntryView } from "./EntryView";
@@ -31,12 +32,13 @@ export function Transcript({ open, onCite }: { open: Conversation; onCite: (entr
     height.current = box?.scrollHeight ?? 0;
   }, [open.start]);
 
+  const said = useCell(spoken);
   useEffect(() => {
     atBottom.current = true;
     setBehind(false);
     const box = place.current;
     if (box !== null) box.scrollTop = box.scrollHeight;
-  }, [open.id]);
+  }, [open.id, said]);
 
   const scrolled = () => {
     const box = place.current;
