@@ -3,7 +3,9 @@
 TYPE_CHECKING = False  # checkers know the name; importing typing would cost more than all the rest
 
 if TYPE_CHECKING:
+    from dialoom.agent import ReActAgent as ReActAgent
     from dialoom.base.errors import DialoomError as DialoomError
+    from dialoom.dialog import Center as Center
     from dialoom.graph import END as END
     from dialoom.graph import START as START
     from dialoom.graph import Graph as Graph
@@ -31,9 +33,12 @@ if TYPE_CHECKING:
     from dialoom.rag import ingest_documents as ingest_documents
     from dialoom.rag import load_document as load_document
     from dialoom.stores import SqliteVectorStore as SqliteVectorStore
+    from dialoom.tools import tool as tool
 
 _HOMES = {
+    "dialoom.agent": ("ReActAgent",),
     "dialoom.base.errors": ("DialoomError",),
+    "dialoom.dialog": ("Center",),
     "dialoom.graph": (
         "END",
         "START",
@@ -67,6 +72,7 @@ _HOMES = {
         "load_document",
     ),
     "dialoom.stores": ("SqliteVectorStore",),
+    "dialoom.tools": ("tool",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
