@@ -16,6 +16,17 @@ from tests.cli.test_ask import broken_off, event, said
 SOON = 30.0
 
 
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of one's own, so that no skill of whoever runs the tests is found."""
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("USERPROFILE", str(home))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
+    return home
+
+
 def typing(monkeypatch: pytest.MonkeyPatch, *lines: str) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
 
@@ -48,7 +59,7 @@ def test_commands_are_understood_and_unknown_ones_said(
 ) -> None:
     typing(monkeypatch, "", "/help", "/history", "/nonsense now", "/new", "/exit")
     shown = terminal.run("chat")
-    assert shown.out.startswith("/help      this list\n")
+    assert shown.out.startswith("/help             this list\n")
     assert shown.out.endswith(
         "nothing was said yet\n/nonsense is not known here; /help lists what is\na new conversation\n"
     )
@@ -85,7 +96,7 @@ async def test_a_model_that_fails_is_named_and_the_chat_goes_on(
         shown = await terminal.run_beside("chat", "--base-url", f"{server.url}/v1", "--model", "openai:m")
     assert shown.code == 0
     assert shown.err.count("dialoom: ") == 2
-    assert shown.out.endswith("you: two\ndialoom: Half \nyou: three\ndialoom: whole\n")
+    assert shown.out.endswith("you: one\nyou: two\ndialoom: Half \nyou: three\ndialoom: whole\n")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")

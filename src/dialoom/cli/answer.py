@@ -5,8 +5,6 @@ from typing import Protocol
 
 import msgspec
 
-from dialoom.base.cancel import Cancelled
-from dialoom.base.ids import new_id
 from dialoom.cli.exits import ExitCode, exit_code_named
 from dialoom.cli.flags import KnowledgeFlags
 from dialoom.cli.knowledge import only_below
@@ -14,9 +12,6 @@ from dialoom.cli.model import OpenModel
 from dialoom.graph import Chunk, Graph, RunControl, RunOptions, RunResult, StopReason
 from dialoom.llm import (
     Message,
-    ProviderError,
-    RefusalDelta,
-    TextDelta,
     Usage,
     assistant,
     user,
@@ -98,43 +93,6 @@ class FromDocuments:
                     case _:
                         pass
             return _from_run(stream.result, cut, question, history)
-
-
-class FromModel:
-    """Answers from what the model knows; no documents, no citations."""
-
-    def __init__(self, opened: OpenModel) -> None:
-        self._opened = opened
-
-    async def answer(
-        self, question: str, history: Sequence[Message], *, control: RunControl, show: Show
-    ) -> Answer:
-        options = msgspec.structs.replace(self._opened.options, cancel=control)
-        said: list[str] = []
-        reason: StopReason = "finished"
-        error: ProviderError | None = None
-        usage = Usage()
-        try:
-            messages = [*history[-MAX_HISTORY:], user(question)]
-            async with self._opened.provider.stream(messages, options) as stream:
-                async for event in stream:
-                    if isinstance(event, TextDelta | RefusalDelta):
-                        said.append(event.text)
-                        show(event.text)
-                usage = stream.response.usage
-        except Cancelled as stopped:
-            reason = stopped.reason
-        except ProviderError as failed:
-            reason, error = "error", failed
-        return Answer(
-            text="".join(said),
-            stop_reason=reason,
-            run_id=new_id(),
-            usage=usage,
-            history=_with_turn(history, question, "".join(said)),
-            error=str(error or ""),
-            exit_code=_exit_code(error.code if error else "", reason),
-        )
 
 
 def _with_turn(history: Sequence[Message], question: str, said: str) -> tuple[Message, ...]:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Coroutine, Sequence
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
@@ -90,12 +90,29 @@ def ask_command(
 
 @app.command(name="chat")
 def chat_command(
-    *, knowledge: KnowledgeFlags = NO_KNOWLEDGE_FLAGS, model: ModelFlags = NO_MODEL_FLAGS
+    conversation: str = "",
+    /,
+    *,
+    resume: Annotated[bool, Parameter(negative="")] = False,
+    tool: tuple[Literal["calculator", "clock"], ...] = (),
+    knowledge: KnowledgeFlags = NO_KNOWLEDGE_FLAGS,
+    model: ModelFlags = NO_MODEL_FLAGS,
 ) -> ExitCode:
-    """Talk with a model, or with your documents, in the terminal. /help tells what it understands."""
-    from dialoom.cli.chat import chat
+    """Talk with a model, or with your documents, in the terminal. /help tells what it understands.
 
-    return chat(knowledge, model)
+    Parameters
+    ----------
+    conversation
+        The id of a conversation to go on with.
+    resume
+        Go on with the newest conversation, or the one that is named.
+    tool
+        Let the model call this tool.
+    """
+    from dialoom.cli.chat import chat
+    from dialoom.cli.chat_center import ChatFlags
+
+    return chat(ChatFlags(conversation=conversation, resume=resume, tools=tool), knowledge, model)
 
 
 @app.command(name="serve")

@@ -1,112 +1,189 @@
-"""`dialoom chat`: a conversation in the terminal, with a model or with documents."""
+"""`dialoom chat`: a conversation in the terminal, kept on disk, with a model or with documents."""
 
 import asyncio
 import sys
-from contextlib import ExitStack, suppress
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, ExitStack, suppress
 from pathlib import Path
+from typing import TypeVar
 
-from dialoom.base.text import printable
-from dialoom.cli.answer import Answer, Answerer, FromDocuments, FromModel
-from dialoom.cli.ask import show, source_line
+from dialoom.base.cancel import CancelScope
+from dialoom.base.errors import DialoomError, UsageError
+from dialoom.base.text import one_line, printable
+from dialoom.cli.answer import Answer, FromDocuments
+from dialoom.cli.ask import source_line
+from dialoom.cli.chat_cards import ask_card
+from dialoom.cli.chat_center import ChatFlags, ChatSkills, center_of, open_dialog, open_stores, use_model
+from dialoom.cli.chat_talk import answer_from_documents, follow, history_lines
+from dialoom.cli.embedder import open_embedder
 from dialoom.cli.exits import ExitCode, complain
 from dialoom.cli.flags import KnowledgeFlags, ModelFlags
 from dialoom.cli.interrupt import stop_on_interrupt
 from dialoom.cli.knowledge import bring_in, check_knowledge, open_store, tell
 from dialoom.cli.model import OpenModel, announce, open_model
 from dialoom.cli.progress import counted, say
+from dialoom.conversation import Entry, ExportFormat, TextEntry, export_conversation
+from dialoom.dialog import Center, Dialog, DialogResult, RunHandle, Stores
 from dialoom.graph import RunControl
-from dialoom.llm import Message
+from dialoom.rag import Embedder
+
+T = TypeVar("T")
 
 PROMPT = "> "
 MAX_LINES_REMEMBERED = 1000
 HELP = """\
-/help      this list
-/sources   the passages that the last answer cites, in full
-/history   the conversation so far
-/new       begin a new conversation
-/quit      leave; Ctrl-D does the same
-Ctrl-C     stop the answer; what was said so far is kept\
+/help             this list
+/sources          the passages that the last answer cites, in full
+/history          the conversation so far
+/new              begin a new conversation
+/regenerate       answer again, in a branch; the old answer stays where it is
+/edit [N] TEXT    say the last thing, or your Nth, in other words, in a branch
+/branch           go on in a copy of this conversation
+/model NAME       have another model of this server answer
+/tools            the tools the model may call
+/skills           the skills there are; /skill NAME switches one on, /skill trust NAME trusts it
+/prompt NAME x=y  say a prompt with its variables
+/export FILE      write the conversation to a .md, .json or .yaml file
+/quit             leave; Ctrl-D does the same; dialoom chat --resume goes on
+Ctrl-C            stop the answer; what was said so far is kept\
 """
+EXPORTS: dict[str, ExportFormat] = {".md": "md", ".json": "json", ".yaml": "yaml", ".yml": "yaml"}
 
 
-def chat(knowledge: KnowledgeFlags, model: ModelFlags) -> ExitCode:
+def chat(flags: ChatFlags, knowledge: KnowledgeFlags, model: ModelFlags) -> ExitCode:
     """Talk until the person leaves. With `--docs` or an index at hand, answers come from the documents."""
     if knowledge.docs is not None:
         check_knowledge(knowledge)
+    folder = knowledge.index.parent
     with asyncio.Runner() as runner, ExitStack() as stack:
-        opening = open_model(model)
-        opened = runner.run(opening.__aenter__())
-        stack.callback(lambda: runner.run(opening.__aexit__(None, None, None)))
-        answerer = _open_answerer(runner, stack, knowledge, opened)
+        opened = _entered(runner, stack, open_model(model))
+        embedder = _entered(runner, stack, open_embedder(model.config))
+        documents = _open_documents(runner, stack, knowledge, opened=opened, embedder=embedder)
+        stores = stack.enter_context(open_stores(folder))
+        center = _entered(runner, stack, center_of(stores, opened, folder, flags.tools))
+        dialog = runner.run(open_dialog(center, flags))
         announce(opened.choice)
-        stack.enter_context(_RememberedLines(knowledge.index.with_name("chat_history")))
+        stack.enter_context(_RememberedLines(folder / "chat_history"))
         say("/help tells what you can do here")
-        _Chat(runner, answerer).talk()
+        _Chat(runner, center, stores, opened=opened, documents=documents, dialog=dialog).talk()
     return ExitCode.OK
 
 
-def _open_answerer(
-    runner: asyncio.Runner, stack: ExitStack, knowledge: KnowledgeFlags, opened: OpenModel
-) -> Answerer:
+def _entered(runner: asyncio.Runner, stack: ExitStack, opening: AbstractAsyncContextManager[T]) -> T:
+    """Enter a context on the runner's loop, and leave it there with `stack`."""
+    entered = runner.run(opening.__aenter__())
+    stack.callback(lambda: runner.run(opening.__aexit__(None, None, None)))
+    return entered
+
+
+def _open_documents(
+    runner: asyncio.Runner,
+    stack: ExitStack,
+    knowledge: KnowledgeFlags,
+    *,
+    opened: OpenModel,
+    embedder: Embedder,
+) -> FromDocuments | None:
     if knowledge.docs is None and not knowledge.index.exists():
-        return FromModel(opened)
+        return None
     store = stack.enter_context(open_store(knowledge))
     if knowledge.docs is not None:
-        tell(runner.run(bring_in(knowledge.docs, store)), knowledge.docs, always=False)
+        tell(runner.run(bring_in(knowledge.docs, store, embedder)), knowledge.docs, always=False)
     say(
         f"answers come from {counted(len(store), 'passage')} of {counted(len(store.documents()), 'document')}"
     )
-    return FromDocuments(store, opened, knowledge)
+    return FromDocuments(store, opened, knowledge, embedder)
 
 
 class _Chat:
     """The conversation: lines in, answers and commands out."""
 
-    def __init__(self, runner: asyncio.Runner, answerer: Answerer) -> None:
+    def __init__(
+        self,
+        runner: asyncio.Runner,
+        center: Center,
+        stores: Stores,
+        *,
+        opened: OpenModel,
+        documents: FromDocuments | None,
+        dialog: Dialog,
+    ) -> None:
         self._runner = runner
-        self._answerer = answerer
-        self._history: tuple[Message, ...] = ()
+        self._center = center
+        self._stores = stores
+        self._opened = opened
+        self._documents = documents
+        self._dialog = dialog
+        self._skills = ChatSkills(Path.cwd(), Path.home())
         self._last: Answer | None = None
+        self._commands: dict[str, Callable[[str], None]] = {
+            "/help": lambda _: print(HELP),
+            "/sources": self._print_sources,
+            "/history": self._print_history,
+            "/new": self._begin_anew,
+            "/regenerate": self._regenerate,
+            "/edit": self._edit,
+            "/branch": self._branch,
+            "/model": self._change_model,
+            "/tools": self._print_tools,
+            "/skills": self._print_skills,
+            "/skill": self._switch_skill,
+            "/prompt": self._say_prompt,
+            "/export": self._export,
+        }
 
     def talk(self) -> None:
-        """Take line after line. Ctrl-C between two answers only says how to leave."""
+        """Take up what was left open, then line after line. Ctrl-C between two answers says how to leave."""
+        self._guarded(self._go_on)
         while True:
             try:
                 line = _read_line()
-                if line is None or not self._take(line.strip()):
+                if line is None or line.strip() in {"/quit", "/exit"}:
                     return
+                self._guarded(lambda line=line: self._take(line.strip()))
             except KeyboardInterrupt:
                 say("\nCtrl-D or /quit leaves")
 
-    def _take(self, line: str) -> bool:
-        """Do what a line says; whether the conversation goes on."""
-        match line:
-            case "":
-                pass
-            case "/quit" | "/exit":
-                return False
-            case "/help":
-                print(HELP)
-            case "/new":
-                self._history, self._last = (), None
-                print("a new conversation")
-            case "/history":
-                self._print_history()
-            case "/sources":
-                self._print_sources()
-            case command if command.startswith("/"):
-                print(f"{command.split()[0]} is not known here; /help lists what is")
-            case question:
-                self._answer(question)
+    def _guarded(self, work: Callable[[], None]) -> None:
+        """Do `work`; what it cannot do is one line, and the conversation goes on."""
+        try:
+            work()
+        except DialoomError as error:
+            complain(str(error))
         sys.stdout.flush()
-        return True
+
+    def _take(self, line: str) -> None:
+        if not line.startswith("/"):
+            if line:
+                self._answer(line)
+            return
+        name, _, rest = line.partition(" ")
+        command = self._commands.get(name)
+        if command is None:
+            print(f"{name} is not known here; /help lists what is")
+        else:
+            command(rest.strip())
+
+    def _go_on(self) -> None:
+        """Take up what a conversation was left with: a question of its run, or words nobody answered."""
+        dialog = self._dialog
+        if not dialog.message_count:
+            return
+        self._print_history("")
+        if dialog.waiting:
+            self._ask(dialog.waiting[0])
+        elif dialog.is_unfinished:
+            say("(going on where it stopped)")
+            self._run(dialog.resume)
 
     def _answer(self, question: str) -> None:
+        if self._documents is None:
+            self._run(lambda: self._dialog.send(question))
+            return
         control = RunControl()
         with stop_on_interrupt(control):
-            answering = self._answerer.answer(question, self._history, control=control, show=show)
-            answer = self._runner.run(answering)
-        self._history, self._last = answer.history, answer
+            answering = answer_from_documents(self._dialog, self._documents, question, scope=control)
+            answer = self._last = self._runner.run(answering)
         print()
         if answer.error:
             complain(answer.error)
@@ -116,18 +193,120 @@ class _Chat:
             print(f"  {source_line(source)}")
         print()
 
-    def _print_history(self) -> None:
-        for message in self._history:
-            print(f"{'you' if message.role == 'user' else 'dialoom'}: {printable(message.text)}")
-        if not self._history:
-            print("nothing was said yet")
+    def _run(self, start: Callable[[], RunHandle]) -> None:
+        """Start a run, show it, and bring before the person what it asks."""
+        scope = CancelScope()
 
-    def _print_sources(self) -> None:
+        async def carry() -> DialogResult:
+            return await follow(self._dialog, start(), scope)
+
+        with stop_on_interrupt(scope):
+            result = self._runner.run(carry())
+        if result.waiting:
+            self._ask(result.waiting[0])
+
+    def _ask(self, card_id: str) -> None:
+        answers = ask_card(self._dialog, card_id, _read_line)
+        if answers is None:
+            say("it waits; dialoom chat --resume asks again")
+        else:
+            self._run(lambda: self._dialog.answer(card_id, *answers))
+
+    def _print_history(self, _: str) -> None:
+        self._runner.run(self._dialog.load())
+        print(*(history_lines(self._dialog.messages) or ["nothing was said yet"]), sep="\n")
+
+    def _print_sources(self, _: str) -> None:
         cited = self._last.cited_sources() if self._last else []
         for source in cited:
             print(f"{source_line(source)}\n{printable(source.text)}\n")
         if not cited:
             print("the last answer cites nothing")
+
+    def _begin_anew(self, _: str) -> None:
+        self._dialog, self._last = self._center.new_dialog(), None
+        print("a new conversation")
+
+    def _regenerate(self, _: str) -> None:
+        self._runner.run(self._dialog.load())
+        self._dialog = self._runner.run(self._dialog.regenerate())
+        self._run(self._dialog.run)
+
+    def _edit(self, rest: str) -> None:
+        self._runner.run(self._dialog.load())
+        number, _, text = rest.partition(" ")
+        if not number.isdecimal():
+            number, text = "0", rest
+        mine = [at for at, entry in enumerate(self._dialog.messages) if _is_mine(entry)]
+        if not text.strip() or not 0 <= int(number) <= len(mine) or not mine:
+            raise UsageError("say what to change: /edit TEXT for your last words, /edit N TEXT for the Nth")
+        self._dialog = self._runner.run(self._dialog.edit(mine[int(number) - 1], text.strip()))
+        self._run(self._dialog.run)
+
+    def _branch(self, _: str) -> None:
+        before = self._dialog.id
+        self._dialog = self._runner.run(self._dialog.branch())
+        print(f"a branch; the other one is kept: dialoom chat --resume {before}")
+
+    def _change_model(self, name: str) -> None:
+        if name:
+            use_model(self._center, self._opened, name)
+        self._dialog.set_model_id(name or self._dialog.model_id)
+        print(f"{self._dialog.model_id or self._opened.choice.label} answers")
+
+    def _print_tools(self, _: str) -> None:
+        names = (*self._center.tool_names, *self._dialog.tool_names)
+        print(*(names or ["no tools; dialoom chat --tool calculator --tool clock"]), sep="\n")
+
+    def _print_skills(self, _: str) -> None:
+        found, on = self._skills.find(), self._dialog.active_skills
+        for skill in found.skills:
+            print(f"{skill.name}{' (on)' if skill.name in on else ''}: {one_line(skill.description)}")
+        for skill in (each.skill for each in found.untrusted):
+            print(f"{skill.name} (not trusted, in {skill.folder}): {one_line(skill.description)}")
+        for warning in found.warnings:
+            say(one_line(warning, 300))
+        if not found.skills and not found.untrusted:
+            print("no skills; put folders with a SKILL.md into .agents/skills")
+
+    def _switch_skill(self, rest: str) -> None:
+        words = rest.split()
+        match words:
+            case ["trust", name]:
+                self._skills.trust(name)
+                print(f"{name} is trusted as it is now; /skill {name} switches it on")
+            case [name]:
+                self._skills.switch_on(self._dialog, name)
+                print(f"{name} is on")
+            case _:
+                raise UsageError("name a skill: /skill NAME, or /skill trust NAME; /skills lists them")
+
+    def _say_prompt(self, rest: str) -> None:
+        name, *pairs = rest.split()[:50] or [""]
+        prompt = self._dialog.get_prompt(name)
+        if prompt is None:
+            known = ", ".join(each.name for each in self._center.prompts) or "none"
+            raise UsageError(f"there is no prompt {one_line(name, 40)!r}; there are: {known}")
+        filled = prompt.fill({key: value for key, _, value in (pair.partition("=") for pair in pairs)})
+        if filled.missing:
+            raise UsageError(
+                f"prompt {name} needs {', '.join(filled.missing)}: /prompt {name} NAME=VALUE ..."
+            )
+        self._answer(filled.text)
+
+    def _export(self, rest: str) -> None:
+        path = Path(rest)
+        kind = EXPORTS.get(path.suffix)
+        if kind is None:
+            raise UsageError(f"name a file that ends in {', '.join(EXPORTS)}: /export talk.md")
+        self._runner.run(self._dialog.save())
+        conversation = self._runner.run(self._stores.conversations.load(self._dialog.id))
+        try:
+            with path.open("x", encoding="utf-8") as file:
+                file.write(export_conversation(conversation, kind))
+        except OSError as error:
+            raise UsageError(f"cannot write {path}: {error.strerror or error}; name another file") from error
+        print(f"written to {path}")
 
 
 class _RememberedLines:
@@ -155,9 +334,17 @@ class _RememberedLines:
             self._path.chmod(0o600)
 
 
-def _read_line() -> str | None:
-    """Return the next line, None when there will be none."""
+def _is_mine(entry: Entry) -> bool:
+    return isinstance(entry, TextEntry) and entry.role == "user"
+
+
+def _read_line(question: str = "") -> str | None:
+    """Return the next line, None when there will be none; a `question` is asked in any case."""
     try:
-        return input(PROMPT if sys.stdin.isatty() else "")
+        if sys.stdin.isatty():
+            return input(question or PROMPT)
+        if question:
+            print(question, end="", flush=True)
+        return input()
     except EOFError:
         return None

@@ -1,0 +1,100 @@
+"""The center of the terminal: stores beside the index, the chosen model, and what a file says of the kit."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+from dialoom.agent import AGENT_TYPES
+from dialoom.base.errors import UsageError
+from dialoom.base.text import one_line
+from dialoom.cli.mcp_servers import user_folder
+from dialoom.cli.model import OpenModel
+from dialoom.dialog import Center, Dialog, FoundSkills, RunPolicy, Stores, TrustFile, find_skills, skill_roots
+from dialoom.llm import Capability, Model
+from dialoom.stores import SqliteCheckpointStore, SqliteConversationStore
+from dialoom.tools import Tool
+from dialoom.tools.builtin import calculator, clock_tool
+
+ChatTool: TypeAlias = Literal["calculator", "clock"]
+CENTER_FILE: Final = "center.json"
+"""Skills and prompts for every conversation, in a file beside the index that `save_settings` writes."""
+_ABLE: Final = Capability.TEXT | Capability.TOOLS | Capability.STREAMING
+_TOOLS: Final[dict[str, Tool]] = {"calculator": calculator, "clock": clock_tool()}
+
+
+class ChatFlags(msgspec.Struct, frozen=True, kw_only=True):
+    """Which conversation is gone on with, and which tools its model may call."""
+
+    conversation: str = ""
+    resume: bool = False
+    tools: tuple[ChatTool, ...] = ()
+
+
+@contextmanager
+def open_stores(folder: Path) -> Generator[Stores]:
+    """Open the stores in `folder`, which is made with the first conversation that is kept."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (
+        SqliteConversationStore(folder / "chat.sqlite") as conversations,
+        SqliteCheckpointStore(folder / "chat-runs.sqlite", types=AGENT_TYPES) as checkpoints,
+    ):
+        yield Stores(conversations, checkpoints)
+
+
+def center_of(stores: Stores, opened: OpenModel, folder: Path, tools: tuple[ChatTool, ...]) -> Center:
+    """Return a center whose provider is the chosen model. Raises `StoreError` for a file that is wrong."""
+    center = Center(stores, policy=RunPolicy(chat=opened.options))
+    use_model(center, opened, opened.choice.model or "")
+    for name in tools:
+        center.add_tool(_TOOLS[name])
+    center.load_settings(folder / CENTER_FILE)
+    return center
+
+
+def use_model(center: Center, opened: OpenModel, name: str) -> None:
+    """Have the model `name` answer; its server is not asked whether it has it, it will say so."""
+    model = Model(id=name, provider=opened.provider.id, capabilities=_ABLE)
+    center.add_provider(opened.provider, models=(model,))
+
+
+async def open_dialog(center: Center, flags: ChatFlags) -> Dialog:
+    """Return the conversation to go on with: the one that is named, the newest, or a new one.
+
+    Raises `ConversationNotFoundError`, and `UsageError` when there is none to go on with.
+    """
+    if flags.conversation:
+        return await center.open(flags.conversation)
+    if not flags.resume:
+        return center.new_dialog()
+    newest = (await center.list_dialogs(limit=1)).headers
+    if not newest:
+        raise UsageError("there is no conversation to go on with; begin one with dialoom chat")
+    return await center.open(newest[0].id)
+
+
+class ChatSkills:
+    """The skills that can be switched on in the terminal: the person's own, and a project's once trusted."""
+
+    def __init__(self, project: Path, home: Path) -> None:
+        self._roots = skill_roots(project, home)
+        self._trust = TrustFile(user_folder() / "trusted-skills.json")
+
+    def find(self) -> FoundSkills:
+        return find_skills(self._roots, self._trust)
+
+    def trust(self, name: str) -> None:
+        """Say yes to a project's skill as it is now. Raises `UsageError` when none of this name waits."""
+        waiting = [found for found in self.find().untrusted if found.skill.name == name]
+        if not waiting:
+            raise UsageError(f"no skill {one_line(name, 80)!r} waits to be trusted; /skills lists them")
+        self._trust.trust(waiting[0])
+
+    def switch_on(self, dialog: Dialog, name: str) -> None:
+        """Switch a skill on for the rest of the conversation. Raises `UsageError` for an unknown one."""
+        found = {skill.name: skill for skill in self.find().skills}
+        if name in found:
+            dialog.add_skill(found[name])
+        dialog.activate_skill(name)

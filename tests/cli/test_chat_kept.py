@@ -1,0 +1,257 @@
+"""A chat is a conversation on disk: gone on with, branched, exported, with tools, skills and prompts."""
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from dialoom.cli.chat_center import open_stores
+from dialoom.dialog import Center, Prompt, Skill
+from dialoom.llm import MockProvider
+from dialoom.testing.wire import Hold, WireReply, WireServer
+from tests.cli.terminal import Shown, Terminal
+from tests.cli.test_ask import broken_off, event, said
+from tests.cli.test_chat import home, start_chat, typing
+from tests.dialog.talk import center_of, refund
+
+__all__ = ["home"]
+
+
+def calling(name: str, arguments: dict[str, object]) -> WireReply:
+    """Return a streamed answer that calls one tool."""
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    call = {"index": 0, "id": "call_1", "type": "function", "function": function}
+    return WireReply(
+        headers={"content-type": "text/event-stream"},
+        body=(
+            event(delta={"tool_calls": [call]}),
+            event(delta={}, finish_reason="tool_calls"),
+            b"data: [DONE]\n\n",
+        ),
+    )
+
+
+async def chat(terminal: Terminal, server: WireServer, *words: str) -> Shown:
+    return await terminal.run_beside(
+        "chat", *words, "--base-url", f"{server.url}/v1", "--model", "openai:m", "--no-probe"
+    )
+
+
+def sent(server: WireServer) -> list[list[str]]:
+    """Return the texts of each request."""
+    return [
+        [str(message["content"]) for message in request.json()["messages"]] for request in server.requests
+    ]
+
+
+async def test_a_conversation_is_gone_on_with_in_another_process(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with WireServer([said("Hello Ada."), said("Ada."), said("Yes.")]) as server:
+        typing(monkeypatch, "My name is Ada.")
+        await chat(terminal, server)
+        typing(monkeypatch, "What is my name?")
+        shown = await chat(terminal, server, "--resume")
+        typing(monkeypatch, "/new", "Another?")
+        await chat(terminal, server)
+    assert shown.out == "you: My name is Ada.\ndialoom: Hello Ada.\nAda.\n\n"
+    assert sent(server)[1:] == [["My name is Ada.", "Hello Ada.", "What is my name?"], ["Another?"]]
+
+
+def test_without_a_conversation_there_is_nothing_to_go_on_with(terminal: Terminal) -> None:
+    shown = terminal.run("chat", "--resume", "--offline")
+    assert (shown.code, shown.err.splitlines()[-1]) == (
+        2,
+        "dialoom: there is no conversation to go on with; begin one with dialoom chat",
+    )
+    unknown = terminal.run("chat", "--resume", "nobody", "--offline")
+    assert unknown.code == 5
+    assert "there is no conversation 'nobody'" in unknown.err
+
+
+async def test_an_answer_is_made_anew_and_a_question_put_in_other_words(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typing(
+        monkeypatch,
+        "one",
+        "/regenerate",
+        "two",
+        "/edit two, I mean",
+        "/edit 1 uno",
+        "/branch",
+        "/history",
+        "/edit",
+    )
+    replies = [said(words) for words in ("a", "b", "c", "d", "e")]
+    async with WireServer(replies) as server:
+        shown = await chat(terminal, server)
+    assert sent(server) == [
+        ["one"],
+        ["one"],
+        ["one", "b", "two"],
+        ["one", "b", "two, I mean"],
+        ["uno"],
+    ]
+    assert "a branch; the other one is kept: dialoom chat --resume " in shown.out
+    assert shown.out.endswith("you: uno\ndialoom: e\n")
+    assert shown.err.splitlines()[-1] == (
+        "dialoom: say what to change: /edit TEXT for your last words, /edit N TEXT for the Nth"
+    )
+
+
+async def test_a_tool_is_called_and_its_trace_can_be_read(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typing(monkeypatch, "2 + 3?", "/tools", "/history")
+    async with WireServer([calling("calculator", {"expression": "2 + 3"}), said("It is 5.")]) as server:
+        shown = await chat(terminal, server, "--tool", "calculator", "--tool", "clock")
+    assert '  → calculator {"expression": "2 + 3"}\n  ← ' in shown.err
+    assert "calculator\ncurrent_time\n" in shown.out
+    assert shown.out.endswith("dialoom: It is 5.\n")
+
+
+async def test_skills_are_trusted_and_switched_on_and_prompts_are_said(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder = tmp_path / ".agents/skills/rhyme"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(
+        "---\nname: rhyme\ndescription: Rhymes.\n---\nRhyme.\n", encoding="utf-8"
+    )
+    center = (
+        Center()
+        .add_prompt(Prompt("greet", "Greet {{name}}."))
+        .add_skill(Skill(name="brief", description="d"))
+    )
+    center.save_settings(tmp_path / ".dialoom/center.json")
+    lines = ["/skills", "/skill rhyme", "/skill trust rhyme", "/skill rhyme", "/skill brief", "/skills"]
+    typing(
+        monkeypatch,
+        *lines,
+        "/prompt greet name=Ada",
+        "/prompt greet",
+        "/prompt no",
+        "/skill",
+        "/skill trust x",
+    )
+    async with WireServer([said("Hi.")]) as server:
+        shown = await chat(terminal, server)
+    assert shown.out == (
+        f"rhyme (not trusted, in {folder}): Rhymes.\n"
+        "rhyme is trusted as it is now; /skill rhyme switches it on\n"
+        "rhyme is on\nbrief is on\nrhyme (on): Rhymes.\nHi.\n\n"
+    )
+    assert [line.removeprefix("dialoom: ") for line in shown.err.splitlines()[2:]] == [
+        "there is no skill 'rhyme' here; there are: brief",
+        "prompt greet needs name: /prompt greet NAME=VALUE ...",
+        "there is no prompt 'no'; there are: greet",
+        "name a skill: /skill NAME, or /skill trust NAME; /skills lists them",
+        "no skill 'x' waits to be trusted; /skills lists them",
+    ]
+    assert sent(server)[0][1:] == ["Greet Ada."]
+    assert '<skill name="rhyme">\nRhyme.\n</skill>' in sent(server)[0][0]
+
+
+def test_without_skills_the_place_for_them_is_named(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typing(monkeypatch, "/skills", "/tools")
+    shown = terminal.run("chat", "--offline")
+    assert shown.out == (
+        "no skills; put folders with a SKILL.md into .agents/skills\n"
+        "no tools; dialoom chat --tool calculator --tool clock\n"
+    )
+
+
+async def test_another_model_answers_and_the_conversation_is_written_to_a_file(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    typing(
+        monkeypatch,
+        "hi",
+        "/model other",
+        "again",
+        "/model",
+        "/export talk.md",
+        "/export talk.md",
+        "/export x",
+    )
+    async with WireServer([said("a"), said("b")]) as server:
+        shown = await chat(terminal, server)
+        models = [request.json()["model"] for request in server.requests]
+    assert models == ["m", "other"]
+    assert shown.out.endswith("other answers\nwritten to talk.md\n")
+    assert "## assistant\n\nb\n" in (tmp_path / "talk.md").read_text(encoding="utf-8")
+    assert shown.err.splitlines()[-2:] == [
+        "dialoom: cannot write talk.md: File exists; name another file",
+        "dialoom: name a file that ends in .md, .json, .yaml, .yml: /export talk.md",
+    ]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot kill a process without a word")
+async def test_a_chat_that_was_killed_in_the_middle_of_an_answer_goes_on(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold = Hold()
+    half = WireReply(
+        headers={"content-type": "text/event-stream"}, body=(event(delta={"content": "As I was say"}), hold)
+    )
+    async with WireServer([half, said("As I was saying.")]) as server:
+        child = await start_chat(server)
+        child.stdin.write(b"Tell me.\n")  # type: ignore[union-attr] - a pipe
+        await hold.reached.wait()
+        os.kill(child.pid, signal.SIGKILL)
+        await child.communicate()
+        typing(monkeypatch)
+        shown = await chat(terminal, server, "--resume")
+    assert shown.out == "you: Tell me.\nAs I was saying.\n\n"
+    assert "(going on where it stopped)" in shown.err
+
+
+def test_documents_answer_in_a_conversation_that_is_kept(
+    terminal: Terminal, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typing(monkeypatch, "How long do refunds take?")
+    terminal.run("chat", "--docs", str(docs), "--offline")
+    typing(monkeypatch, "/history")
+    shown = terminal.run("chat", "--resume", "--offline")
+    assert "you: How long do refunds take?\ndialoom: According to your documents:" in shown.out
+
+
+async def paused(folder: Path) -> str:
+    """Store a conversation whose run waits for a person; return its id."""
+    mock = MockProvider().queue_tool_call("c1", "refund", {"order": 9})
+    with open_stores(folder) as stores:
+        dialog = center_of(mock, refund, stores=stores).new_dialog()
+        assert (await dialog.send("refund 9")).waiting
+        return dialog.id
+
+
+async def test_a_question_that_waits_is_asked_again_and_answered(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    dialog_id = await paused(tmp_path / ".dialoom")
+    async with WireServer([said("Refunded.")]) as server:
+        typing(monkeypatch)
+        left = await chat(terminal, server, "--resume")
+        typing(monkeypatch, "n")
+        shown = await chat(terminal, server, dialog_id)
+    question = 'refund wants to run with {"order":9}. Allow it? [y/N] '
+    assert left.out.endswith(f"[shown approval: refund (refund)]\n{question}")
+    assert left.err.endswith("it waits; dialoom chat --resume asks again\n")
+    assert shown.out.endswith(f"{question}Refunded.\n\n")
+    assert "  ← " in shown.err
+
+
+async def test_an_answer_from_documents_that_broke_off_is_kept_as_far_as_it_came(
+    terminal: Terminal, docs: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    typing(monkeypatch, "How long do refunds take?", "/history", "/export talk.json")
+    async with WireServer([broken_off("Refunds ")]) as server:
+        shown = await chat(terminal, server, "--docs", str(docs))
+    assert shown.out.endswith("you: How long do refunds take?\ndialoom: Refunds \nwritten to talk.json\n")
+    assert '"status":"incomplete"' in (tmp_path / "talk.json").read_text(encoding="utf-8")
