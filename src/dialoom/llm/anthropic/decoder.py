@@ -41,6 +41,8 @@ _FINISH: Mapping[str, FinishReason] = {
     "refusal": "content_filter",
     "pause_turn": "pause",
 }
+# no set: what a server sends for a type may have no hash
+_OF_TEXT = ("text_delta", None)
 
 
 class MessageDecoder:
@@ -94,7 +96,7 @@ class MessageDecoder:
 
     def _take(self, kind: str, wire: WireEvent, events: list[StreamEvent]) -> None:
         match kind:
-            case "content_block_delta" if wire.delta is not None:
+            case "content_block_delta" if isinstance(wire.delta, WireDelta):
                 self._grow(_index_of(wire), wire.delta, events)
             case "content_block_start":
                 self._start(wire.message, events)
@@ -125,10 +127,10 @@ class MessageDecoder:
             self._close(at, events)
         self.done = True
 
-    def _start(self, message: WireMessage | None, events: list[StreamEvent]) -> None:
+    def _start(self, message: object, events: list[StreamEvent]) -> None:
         if self.draft.started:
             return
-        if message is None:
+        if not isinstance(message, WireMessage):
             events.append(self.draft.start(None))
             return
         events.append(self.draft.start(message.model, message.id))
@@ -160,7 +162,7 @@ class MessageDecoder:
             self._think(text_of(block.fields.get("thinking")), events)
 
     def _grow(self, at: int, delta: WireDelta, events: list[StreamEvent]) -> None:
-        if delta.text.__class__ is str and delta.type in {"text_delta", None}:
+        if delta.text.__class__ is str and delta.type in _OF_TEXT:
             self._start(None, events)
             self._say(delta.text, events)
             return
@@ -225,5 +227,5 @@ def _index_of(wire: WireEvent) -> int:
     return wire.index if isinstance(wire.index, int) else 0
 
 
-def _stop_reason_of(delta: WireDelta | None) -> str:
-    return text_of(delta.stop_reason) if delta is not None else ""
+def _stop_reason_of(delta: object) -> str:
+    return text_of(delta.stop_reason) if isinstance(delta, WireDelta) else ""

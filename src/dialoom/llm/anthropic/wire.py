@@ -34,13 +34,16 @@ class WireMessage(msgspec.Struct):
 
 
 class WireEvent(WireMessage):
-    """A streamed event; a whole message has the fields of one. Blocks keep their exact text."""
+    """A streamed event; a whole message has the fields of one. Blocks keep their exact text.
+
+    Where a list stands for an object, a server written in PHP had an empty one to send.
+    """
 
     type: Any = None
     index: Any = None
-    message: WireMessage | None = None
+    message: WireMessage | list[Any] | None = None
     content_block: msgspec.Raw = msgspec.Raw()
-    delta: WireDelta | None = None
+    delta: WireDelta | list[Any] | None = None
     error: Any = None
 
 
@@ -63,7 +66,7 @@ def decode_event(text: str) -> WireEvent:
         wire = _decoder.decode(replace_surrogates(json.dumps(fields, ensure_ascii=False)))
     except (ValueError, RecursionError) as error:
         raise MalformedChunkError(str(error)) from error
-    if wire.delta is not None:
+    if isinstance(wire.delta, WireDelta):
         said = fields_of(fields_of(fields).get("delta"))
         for name in _HALVES:
             setattr(wire.delta, name, said.get(name))

@@ -10,39 +10,24 @@ from dialoom.llm.usage import Usage
 from dialoom.llm.wire.broken import MalformedChunkError
 
 
-class WireFunction(msgspec.Struct):
-    """Name and arguments of a call, or a fragment of them."""
-
-    name: str | None = None
-    arguments: Any = None
-
-
-class WireCall(msgspec.Struct):
-    """A tool call, or a fragment of one."""
-
-    index: Any = None
-    id: Any = None
-    function: WireFunction | None = None
-
-
 class WireDelta(msgspec.Struct):
     """What a choice adds; a whole message has the same fields."""
 
     content: Any = None
-    refusal: str | None = None
+    refusal: Any = None
     reasoning_content: Any = None
     reasoning: Any = None
-    tool_calls: list[WireCall | None] | None = None
-    function_call: WireFunction | None = None
+    tool_calls: Any = None
+    function_call: Any = None
 
 
 class WireChoice(msgspec.Struct):
-    """One of the answers; we ask for one."""
+    """One of the answers; we ask for one. A server written in PHP sends a list for an empty object."""
 
     index: Any = None
-    delta: WireDelta | None = None
-    message: WireDelta | None = None
-    finish_reason: str | None = None
+    delta: WireDelta | list[Any] | None = None
+    message: WireDelta | list[Any] | None = None
+    finish_reason: Any = None
     usage: Any = None
 
 

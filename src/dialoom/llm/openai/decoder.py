@@ -17,7 +17,6 @@ from dialoom.llm.failures import WireError, read_wire_error
 from dialoom.llm.json_values import fields_of, items_of, text_of
 from dialoom.llm.messages import Message
 from dialoom.llm.openai.chunks import (
-    WireCall,
     WireChunk,
     WireDelta,
     decode_chunk,
@@ -53,6 +52,8 @@ _FAILED: Mapping[str, ErrorKind] = {
     "insufficient_system_resource": "overloaded",
     "abort": "incomplete_stream",
 }
+# no set: what a server sends for an index may have no hash
+_FIRST = (None, 0, "0")
 
 
 class ChatDecoder:
@@ -114,13 +115,13 @@ class ChatDecoder:
 
     def _choose(self, chunk: WireChunk, events: list[StreamEvent]) -> None:
         for choice in chunk.choices or ():
-            if choice is None or choice.index not in {None, 0, "0"}:  # we ask for one answer only
+            if choice is None or choice.index not in _FIRST:  # we ask for one answer only
                 continue
             delta = choice.delta or choice.message
-            if delta is not None:
+            if isinstance(delta, WireDelta):
                 self._read(delta, events)
             if choice.finish_reason:
-                self._finish_reason = choice.finish_reason
+                self._finish_reason = text_of(choice.finish_reason) or self._finish_reason
             if choice.usage is not None:
                 self.draft.count(read_usage(choice.usage), events)
             return
@@ -135,13 +136,17 @@ class ChatDecoder:
         if delta.reasoning_content is not None or delta.reasoning is not None:
             self._think(delta, events)
         if delta.refusal:
-            self._spoke = True
-            events.append(RefusalDelta(replace_surrogates(delta.refusal)))
-        calls = delta.tool_calls
-        if not calls and delta.function_call is not None:  # how calls were written before there were several
-            calls = [WireCall(function=delta.function_call)]
+            self._refuse(text_of(delta.refusal), events)
+        calls = items_of(delta.tool_calls)
+        if not calls and delta.function_call:  # how calls were written before there were several
+            calls = [{"function": delta.function_call}]
         if calls:
-            events.extend(self.draft.calls.add([_fragment(call) for call in calls if call is not None]))
+            events.extend(self.draft.calls.add([_fragment(fields_of(call)) for call in calls]))
+
+    def _refuse(self, text: str, events: list[StreamEvent]) -> None:
+        if text:
+            self._spoke = True
+            events.append(RefusalDelta(replace_surrogates(text)))
 
     def _say(self, text: str, events: list[StreamEvent]) -> None:
         self._spoke = True
@@ -196,13 +201,14 @@ class ChatDecoder:
             raise AnswerFailedError(WireError(message="the answer is empty"), "empty_response")
 
 
-def _fragment(call: WireCall) -> CallFragment:
-    function = call.function
+def _fragment(call: Mapping[str, object]) -> CallFragment:
+    function = fields_of(call.get("function"))
+    call_id = call.get("id")
     return CallFragment(
-        index=_index(call.index),
-        id=replace_surrogates(text_of(call.id)) or (str(call.id) if isinstance(call.id, int) else ""),
-        name=_name(function.name or "") if function else "",
-        arguments=_arguments_text(function.arguments) if function else "",
+        index=_index(call.get("index")),
+        id=replace_surrogates(text_of(call_id)) or (str(call_id) if isinstance(call_id, int) else ""),
+        name=_name(text_of(function.get("name"))),
+        arguments=_arguments_text(function.get("arguments")),
     )
 
 
