@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dialoom.base.errors import UsageError
 from dialoom.graph import (
     END,
     START,
@@ -150,3 +151,54 @@ def test_a_name_with_any_sign_in_it_is_never_taken_apart() -> None:
     assert [each.id for each in paused.interrupts] == ["a,b#1", "a#1", "b#1", "a/b#1#1", "a[0]#1"]
     command = ResumeCommand.many({each.id: None for each in paused.interrupts})
     assert graph.resume_sync("alice", command).stop_reason == "finished"
+
+
+TOO_MANY = "its superstep sends more than 2; send fewer at a time, or raise max_sends of build"
+
+
+def worker(*names: str) -> GraphBuilder:
+    builder = speakers(*names)
+    builder.add_node("work", saying("work"), dynamic=True, blocking=False)
+    return builder
+
+
+def test_what_a_superstep_sends_is_bounded_and_the_node_that_sends_too_much_is_named() -> None:
+    builder = worker()
+    sends = [Send("work")]
+    for name, count in (("one", 1), ("two", 2), ("more", 1)):
+        builder.add_node(name, lambda _, count=count: NodeResult.ok(sends=sends * count), blocking=False)
+        builder.add_edge(START, name)
+    store = MemoryCheckpointStore()
+    result = builder.build(store, max_sends=2).run_sync(None, ALICE)
+    assert [(error.node, error.message) for error in result.errors] == [
+        ("two", f"with the 2 tasks it sends, {TOO_MANY}")
+    ]
+    assert builder.build(store, max_sends=4).resume_sync("alice").state == {"said": ["work"] * 4}
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_what_conditional_edges_send_is_bounded_too(beside: bool) -> None:
+    builder = worker("plan", *(["other"] if beside else []))
+    builder.add_edge(START, "plan")
+    builder.add_conditional_edges("plan", lambda _: [Send("work")] * 3, {"work": "work"})
+    if beside:
+        builder.add_edge(START, "other")
+    result = builder.build(max_sends=2).run_sync()
+    assert [(error.node, error.message) for error in result.errors] == [
+        ("plan", f"with the 3 tasks it sends, {TOO_MANY}")
+    ]
+    assert result.state == {"said": ["plan", "other"] if beside else ["plan"]}
+
+
+def test_ten_thousand_may_be_sent_unless_something_else_is_said() -> None:
+    def graph(count: int) -> Graph:
+        builder = worker()
+        builder.add_node("plan", lambda _: NodeResult.ok(sends=[Send("work")] * count), blocking=False)
+        builder.add_edge(START, "plan")
+        return builder.build()
+
+    assert len(graph(10_000).run_sync().state["said"]) == 10_000
+    (error,) = graph(10_001).run_sync().errors
+    assert "with the 10001 tasks it sends, its superstep sends more than 10000;" in error.message
+    with pytest.raises(UsageError, match="max_sends is 0; give 1 or more"):
+        speakers("a").build(max_sends=0)

@@ -15,6 +15,7 @@ from dialoom.graph.errors import GraphBuildError as GraphBuildError
 from dialoom.graph.errors import GraphChangedError as GraphChangedError
 from dialoom.graph.errors import GraphProblem as GraphProblem
 from dialoom.graph.errors import Interrupted as Interrupted
+from dialoom.graph.errors import IsolatedNodeError as IsolatedNodeError
 from dialoom.graph.events import Chunk as Chunk
 from dialoom.graph.events import ErrorEvent as ErrorEvent
 from dialoom.graph.events import GraphEvent as GraphEvent
@@ -32,6 +33,7 @@ from dialoom.graph.frontier import JoinCount as JoinCount
 from dialoom.graph.frontier import Send as Send
 from dialoom.graph.frontier import TaskNote as TaskNote
 from dialoom.graph.graph import Graph as Graph
+from dialoom.graph.isolate import isolated as isolated
 from dialoom.graph.log import AppendLog as AppendLog
 from dialoom.graph.memory import MemoryCheckpointStore as MemoryCheckpointStore
 from dialoom.graph.migrate import StateVersionError as StateVersionError
@@ -58,3 +60,4 @@ from dialoom.graph.state import EMPTY as EMPTY
 from dialoom.graph.state import State as State
 from dialoom.graph.stop import RunControl as RunControl
 from dialoom.graph.subgraph import SubgraphConfig as SubgraphConfig
+from dialoom.graph.timeout import Timeout as Timeout

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from dialoom.base.cancel import CancelScope
 from dialoom.base.clock import Clock
 from dialoom.graph.commit import Outcome
-from dialoom.graph.context import NodeContext
+from dialoom.graph.context import Leash, NodeContext
 from dialoom.graph.drive import drive
 from dialoom.graph.guard import Chance, persevere, timed_out
 from dialoom.graph.lane import Failure, Task, attempt, caught, lines_of, try_guarded
@@ -17,6 +17,7 @@ from dialoom.graph.publish import Publisher
 from dialoom.graph.stop import StopSignal
 from dialoom.graph.table import NodeSpec
 from dialoom.graph.threads import node_pool, store_pool
+from dialoom.graph.timeout import Timeout
 from dialoom.graph.trouble import error_of
 
 T = TypeVar("T")
@@ -170,7 +171,7 @@ class AsyncLane:
     async def try_once(self, spec: NodeSpec, context: NodeContext) -> Outcome | Failure:
         if spec.timeout is not None:
             return await (self._timed_on_worker if spec.blocking else self._timed)(
-                spec, context, seconds=spec.timeout
+                spec, context, limits=spec.timeout
             )
         if spec.blocking:
             return await self._on_worker(lambda: try_guarded(spec, context))
@@ -188,38 +189,39 @@ class AsyncLane:
             raise
         return future.result()
 
-    async def _timed(self, spec: NodeSpec, context: NodeContext, *, seconds: float) -> Outcome | Failure:
-        own, leash = context.leashed()
+    async def _timed(self, spec: NodeSpec, context: NodeContext, *, limits: Timeout) -> Outcome | Failure:
+        own, leash = context.leashed(limits, self._clock.monotonic)
         work = self._loop.create_task(try_guarded(spec, own))
         try:
-            return work.result() if await self._in_time(work, seconds) else timed_out(spec)
+            return work.result() if await self._in_time(work, leash) else timed_out(spec, leash)
         finally:
             leash.end()
             work.cancel()
             await asyncio.wait({work})
 
     async def _timed_on_worker(
-        self, spec: NodeSpec, context: NodeContext, *, seconds: float
+        self, spec: NodeSpec, context: NodeContext, *, limits: Timeout
     ) -> Outcome | Failure:
-        own, leash = context.leashed()
+        own, leash = context.leashed(limits, self._clock.monotonic)
         future, done = self._watch(node_pool().submit(lambda: drive(try_guarded(spec, own))))
         try:
-            if await self._in_time(done, seconds):
+            if await self._in_time(done, leash):
                 return future.result()
         except asyncio.CancelledError:
             node_pool().abandon(future)
             raise
         leash.orphaned()
         node_pool().abandon(future)
-        return timed_out(spec)
+        return timed_out(spec, leash)
 
-    async def _in_time(self, done: "asyncio.Future[Any]", seconds: float) -> bool:
-        timer = self._loop.create_task(self._clock.sleep(seconds))
-        try:
-            await asyncio.wait({done, timer}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            timer.cancel()
-            await asyncio.wait({timer})
+    async def _in_time(self, done: "asyncio.Future[Any]", leash: Leash) -> bool:
+        while not done.done() and (seconds := leash.left()) > 0:
+            timer = self._loop.create_task(self._clock.sleep(seconds))
+            try:
+                await asyncio.wait({done, timer}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                timer.cancel()
+                await asyncio.wait({timer})
         return done.done()
 
     def _watch(self, future: "Future[T]") -> tuple["Future[T]", "asyncio.Future[None]"]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
+from dialoom.base.errors import UsageError
 from dialoom.base.events import Observer
 from dialoom.base.text import one_line
 from dialoom.graph.channels import UNSET, Channel
@@ -21,7 +22,8 @@ from dialoom.graph.reducers import Reducer, Reducers
 from dialoom.graph.retry import RetryPolicy
 from dialoom.graph.setup import Setup
 from dialoom.graph.subgraph import SubgraphConfig
-from dialoom.graph.table import MapSpec, Node, OnItemError, Router
+from dialoom.graph.table import MAX_SENDS, MapSpec, Node, OnItemError, Router
+from dialoom.graph.timeout import Timeout, timeout_of
 
 ALL_CHANNELS = SubgraphConfig()
 
@@ -86,7 +88,7 @@ class GraphBuilder:
         blocking: bool | None = None,
         dynamic: bool = False,
         retry: RetryPolicy | None = None,
-        timeout: float | None = None,
+        timeout: float | Timeout | None = None,
         on_error: str | None = None,
     ) -> None:
         """Add a node: a plain or async function of a `NodeContext` that returns writes, a NodeResult or None.
@@ -95,12 +97,15 @@ class GraphBuilder:
         loops, on a worker thread, unless `blocking=False` says that it never waits. `dynamic` marks a node
         that only a goto or a Send leads to.
 
-        A failed attempt is tried again as `retry` says. `timeout` is in seconds for each attempt: then the
-        run goes on without it, also when a plain `fn` still runs. When all attempts failed, `on_error` names
-        the node that runs instead of what follows, with the failure as `ctx.input`; without it the run ends.
+        A failed attempt is tried again as `retry` says. `timeout` is for each attempt, in seconds or as a
+        `Timeout`: then the run goes on without it, also when a plain `fn` still runs. When all attempts
+        failed, `on_error` names the node that runs instead of what follows, with the failure as `ctx.input`;
+        without it the run ends.
         """
         self._draft.nodes.append(
-            NodeDraft(name, fn, blocking, dynamic, retry=retry, timeout=timeout, on_error=on_error)
+            NodeDraft(
+                name, fn, blocking, dynamic, retry=retry, timeout=timeout_of(timeout), on_error=on_error
+            )
         )
 
     def add_edge(self, source: str, target: str) -> None:
@@ -137,7 +142,7 @@ class GraphBuilder:
         config: SubgraphConfig = ALL_CHANNELS,
         *,
         retry: RetryPolicy | None = None,
-        timeout: float | None = None,
+        timeout: float | Timeout | None = None,
         on_error: str | None = None,
     ) -> None:
         """Add a built graph as one node; `config` says what passes between the two.
@@ -155,7 +160,7 @@ class GraphBuilder:
                 blocking=None,
                 dynamic=False,
                 retry=retry,
-                timeout=timeout,
+                timeout=timeout_of(timeout),
                 on_error=on_error,
                 child=child,
             )
@@ -207,12 +212,18 @@ class GraphBuilder:
         *,
         clock: Clock = SYSTEM_CLOCK,
         chance: Callable[[], float] | None = None,
+        strict: bool = False,
+        max_sends: int = MAX_SENDS,
     ) -> Graph:
         """Return the graph. Raises GraphBuildError with every problem found.
 
         `store` keeps a checkpoint of every superstep; `observers` hear every event of every run. `chance`
-        returns numbers from 0 to 1, for jitter; the default is `random.random`.
+        returns numbers from 0 to 1, for jitter; the default is `random.random`. With `strict`, for tests, a
+        write is refused when something in it can change in place. `max_sends` bounds what the nodes of one
+        superstep send.
         """
+        if max_sends < 1:
+            raise UsageError(f"max_sends is {max_sends}; give 1 or more")
         problems = problems_of(self._draft)
         if problems:
             raise GraphBuildError(self._draft.name, problems)
@@ -220,7 +231,14 @@ class GraphBuilder:
         if warnings:
             _log(self._draft.name, warnings)
         draft = self._draft.copy()
-        setup = Setup(compile_draft(draft), store, observers, clock=clock, chance=chance, draft=draft)
+        setup = Setup(
+            compile_draft(draft, strict=strict, max_sends=max_sends),
+            store,
+            observers,
+            clock=clock,
+            chance=chance,
+            draft=draft,
+        )
         return Graph(setup, warnings)
 
     def _add_schema(self, state: type) -> None:

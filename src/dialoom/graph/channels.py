@@ -24,7 +24,8 @@ UNSET: Final = Unset()
 class Channel(msgspec.Struct, frozen=True):
     """One cell. `type`, anything `msgspec.convert` takes, is that of the whole value; None is no check.
 
-    A write whose type is in `as_it_is` is set without another look; `prepared` finds out.
+    A write whose type is in `as_it_is` is set without another look; `prepared` finds out. A `strict` channel
+    refuses what can change in place.
     """
 
     name: str
@@ -32,11 +33,12 @@ class Channel(msgspec.Struct, frozen=True):
     type: object | None = None
     default: object = UNSET
     as_it_is: frozenset[object] = frozenset()
+    strict: bool = False
 
-    def prepared(self) -> "Channel":
+    def prepared(self, *, strict: bool) -> "Channel":
         """Return the channel with `as_it_is` worked out."""
-        if self.reducer.kind != "set" or self.reducer.combine is not None:
-            return self
+        if strict or self.reducer.kind != "set" or self.reducer.combine is not None:
+            return msgspec.structs.replace(self, strict=strict)
         kinds: list[object] = [kind for kind in UNCHANGING if self.type is None or self.type is kind]
         return msgspec.structs.replace(self, as_it_is=frozenset(kinds))
 
@@ -62,7 +64,10 @@ def operation(channel: Channel, values: Mapping[str, Any], written: Any) -> Op:
         written = _gathered(reducer.kind, written)
     if channel.type is not None and channel.type is not type(written):
         written = msgspec.convert(written, channel.type)
-    return Op(channel.name, reducer.kind, written if type(written) in UNCHANGING else freeze(written))
+    written = written if type(written) in UNCHANGING else freeze(written)
+    if channel.strict:
+        _refuse_changeable(written)
+    return Op(channel.name, reducer.kind, written)
 
 
 def apply_writes(
@@ -86,6 +91,12 @@ def apply_writes(
             raise WriteRefused(source, name, str(error)) from error
         ops.append(op)
     return ops
+
+
+def _refuse_changeable(written: Any) -> None:
+    from dialoom.graph.strict import refuse_changeable  # only a strict graph pays for it
+
+    refuse_changeable(written)
 
 
 def _gathered(kind: Literal["extend", "update"], written: Any) -> list[Any] | dict[str, Any]:

@@ -69,12 +69,14 @@ def conclude_any(
     values = dict(state)
     ops: list[Op] = []
     left: list[tuple[str, NodeResult]] = []
+    room = table.max_sends
     held: list[Send] = []
     errors: list[NodeError] = []
     try:
         for task, outcome in zip(tasks_of(table, frontier), outcomes, strict=True):
-            result = _checked(table, task, outcome)
+            result = _checked(table, task, outcome, room=room)
             if isinstance(result, NodeResult):
+                room -= len(result.sends)
                 ops += apply_writes(table.channels, values, task.node, result.writes)
                 left.append((task.node, result))
                 continue
@@ -156,9 +158,9 @@ def accept_input(table: Table, state: State, frontier: Frontier, writes: Mapping
     return Step(after, onward, tuple(ops), (START,), errors)
 
 
-def _checked(table: Table, task: Send, outcome: Outcome) -> Outcome:
+def _checked(table: Table, task: Send, outcome: Outcome, *, room: int) -> Outcome:
     if isinstance(outcome, NodeResult) and (outcome.goto is not None or outcome.sends):
-        outcome = way_trouble(table, task.node, outcome) or outcome
+        outcome = way_trouble(table, task.node, outcome, room=room) or outcome
     fallback = table.nodes[task.node].on_error
     if fallback is None or not isinstance(outcome, NodeError):
         return outcome

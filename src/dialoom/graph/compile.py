@@ -11,17 +11,17 @@ from dialoom.graph.frontier import Frontier
 from dialoom.graph.items import item_node
 from dialoom.graph.joins import Join
 from dialoom.graph.names import END, START
-from dialoom.graph.table import Exits, NodeSpec, Route, Table
+from dialoom.graph.table import MAX_SENDS, Exits, NodeSpec, Route, Table
 
 
-def compile_draft(draft: Draft) -> Table:
+def compile_draft(draft: Draft, *, strict: bool = False, max_sends: int = MAX_SENDS) -> Table:
     """Return the table of `draft`, which has no problems. Later changes of the draft do not reach it."""
     order = {node.name: at for at, node in enumerate(draft.nodes)}
     lone = (
         {} if draft.joins else {node.name: Frontier((node.name,)) for node in draft.nodes if _is_simple(node)}
     )
     nodes = {node.name: _spec(node, order[node.name], lone.get(node.name)) for node in draft.nodes}
-    channels = {channel.name: channel.prepared() for channel in draft.channels}
+    channels = {channel.name: channel.prepared(strict=strict) for channel in draft.channels}
     initial = {
         name: op for name, channel in channels.items() if (op := initial_operation(channel)) is not None
     }
@@ -35,6 +35,7 @@ def compile_draft(draft: Draft) -> Table:
         has_maps=any(node.each is not None for node in nodes.values()),
         joins={join.target: _join(draft, join) for join in draft.joins},
         migrations=tuple(draft.migrations),
+        max_sends=max_sends,
     )
 
 

@@ -12,6 +12,7 @@ from dialoom.graph.memo import Memo
 from dialoom.graph.options import RunOptions
 from dialoom.graph.publish import Emit, Publisher
 from dialoom.graph.state import State
+from dialoom.graph.timeout import Timeout
 
 T = TypeVar("T")
 
@@ -19,7 +20,7 @@ T = TypeVar("T")
 class Nest(msgspec.Struct, frozen=True):
     """What a run inside a node takes from the run around it, whose `channels` it writes to in the end.
 
-    `remaining` is in seconds, None for no deadline.
+    `remaining` is in seconds, None for no deadline; `heartbeat` is a sign of life of the node.
     """
 
     memo: Memo
@@ -30,6 +31,7 @@ class Nest(msgspec.Struct, frozen=True):
     options: RunOptions
     clock: Clock
     remaining: float | None
+    heartbeat: Callable[[], None]
 
 
 class RunHandle(Protocol):
@@ -46,6 +48,7 @@ class RunHandle(Protocol):
     async def aemit(self, node: str, step: int, value: object) -> None: ...
     def memo(self, context: "NodeContext") -> Memo: ...
     def nest(self, context: "NodeContext") -> Nest: ...
+    def heartbeat(self) -> None: ...
     def orphaned(self) -> None: ...
 
 
@@ -102,6 +105,10 @@ class NodeContext(msgspec.Struct, frozen=True, eq=False):  # a Struct because ev
         """Show `value` to whoever listens to the run, waiting while the reader of a stream is behind."""
         return self._run.aemit(self.node, self.step, value)
 
+    def heartbeat(self) -> None:
+        """Give a sign of life, for a node with an idle timeout."""
+        self._run.heartbeat()
+
     def interrupt(self, payload: object, *, key: str | None = None, schema: object | None = None) -> Any:
         """Pause the run until `payload` is answered from outside, and return the answer.
 
@@ -144,22 +151,43 @@ class NodeContext(msgspec.Struct, frozen=True, eq=False):  # a Struct because ev
         """Return the context of another try."""
         return msgspec.structs.replace(self, attempt=attempt)
 
-    def leashed(self) -> "tuple[NodeContext, Leash]":
-        """Return this context for code that may be left behind, and what to end it with."""
-        leash = Leash(self._run)
+    def leashed(self, timeout: Timeout, now: Callable[[], float]) -> "tuple[NodeContext, Leash]":
+        """Return this context for code that may be left behind, and what to end it with.
+
+        `now` returns seconds from any point.
+        """
+        leash = Leash(self._run, timeout, now)
         return msgspec.structs.replace(self, _run=leash), leash
 
 
 class Leash:
     """The run, for one attempt with a deadline: when that is over it is asked to stop and heard no more."""
 
-    def __init__(self, run: RunHandle) -> None:
+    def __init__(self, run: RunHandle, timeout: Timeout, now: Callable[[], float]) -> None:
         self._run = run
+        self._timeout = timeout
+        self._now = now
+        self._begun = self._alive = now()
         self._over = False
         self._scopes: list[CancelScope] = []
         self.run_id = run.run_id
         self.thread_id = run.thread_id
         self.deps = run.deps
+
+    def left(self) -> float:
+        """Seconds until the attempt is overdue, 0 when it is."""
+        due = min(self._begun + self._timeout.total, self._alive + self._timeout.idle)
+        return max(0.0, due - self._now())
+
+    def overdue(self) -> str:
+        """Say what the attempt took too long for."""
+        if self._begun + self._timeout.total <= self._now():
+            return f"it took longer than its timeout of {self._timeout.total:g} seconds"
+        return f"it gave no sign of life for its idle timeout of {self._timeout.idle:g} seconds"
+
+    def heartbeat(self) -> None:
+        self._alive = self._now()
+        self._run.heartbeat()
 
     def end(self) -> None:
         """Say that nobody waits for the attempt any more; runs inside it are stopped."""
@@ -183,11 +211,13 @@ class Leash:
 
     def emit(self, node: str, step: int, value: object) -> None:
         if not self._over:
+            self.heartbeat()
             self._run.emit(node, step, value)
 
     async def aemit(self, node: str, step: int, value: object) -> None:
         if not self._over:
             await self._run.aemit(node, step, value)
+            self.heartbeat()  # to wait for a slow reader is no idling
 
     def memo(self, context: NodeContext) -> Memo:
         self.raise_if_stopped()
@@ -198,4 +228,4 @@ class Leash:
         nest = self._run.nest(context)
         scope = CancelScope(nest.scope)
         self._scopes.append(scope)
-        return msgspec.structs.replace(nest, scope=scope)
+        return msgspec.structs.replace(nest, scope=scope, heartbeat=self.heartbeat)

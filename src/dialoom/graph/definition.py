@@ -52,6 +52,7 @@ class NodeEntry(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_d
     dynamic: bool = False
     retry: RetryEntry | None = None
     timeout: float | None = None
+    idle_timeout: float | None = None
     on_error: str | None = None
     map: MapEntry | None = None
 

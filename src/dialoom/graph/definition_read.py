@@ -1,6 +1,7 @@
 """From a definition to a draft: names become the functions and types they stand for."""
 
 from collections.abc import Mapping
+from math import inf
 from typing import Any, NoReturn
 
 import msgspec
@@ -14,6 +15,7 @@ from dialoom.graph.errors import GraphProblem
 from dialoom.graph.reducers import Reducer, Reducers
 from dialoom.graph.retry import RetryPolicy
 from dialoom.graph.table import MapSpec, Node, Router
+from dialoom.graph.timeout import Timeout
 
 BUILT_IN: Mapping[str, Reducer] = {
     reducer.name: reducer for reducer in (Reducers.overwrite, Reducers.append, Reducers.merge)
@@ -76,9 +78,18 @@ def _node(draft: Draft, entry: NodeEntry, registry: Registry) -> NodeDraft:
         entry.blocking,
         entry.dynamic,
         retry=_policy(draft, entry),
-        timeout=entry.timeout,
+        timeout=_timeout(entry),
         on_error=entry.on_error,
         each=_map_spec(entry.map),
+    )
+
+
+def _timeout(entry: NodeEntry) -> Timeout | None:
+    if entry.timeout is None and entry.idle_timeout is None:
+        return None
+    return Timeout(
+        total=inf if entry.timeout is None else entry.timeout,
+        idle=inf if entry.idle_timeout is None else entry.idle_timeout,
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from math import inf
 from typing import Any, cast
 
 import msgspec
@@ -63,10 +64,15 @@ def _node(draft: Draft, node: NodeDraft) -> NodeEntry:
         blocking=node.blocking,
         dynamic=node.dynamic,
         retry=None if node.retry is None else _policy(node.name, node.retry),
-        timeout=node.timeout,
+        timeout=_seconds(node.timeout and node.timeout.total),
+        idle_timeout=_seconds(node.timeout and node.timeout.idle),
         on_error=node.on_error,
         map=None if node.each is None else _map(node.each),
     )
+
+
+def _seconds(limit: float | None) -> float | None:
+    return None if limit == inf else limit
 
 
 def _policy(node: str, policy: RetryPolicy) -> RetryEntry:

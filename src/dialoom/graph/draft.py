@@ -10,6 +10,7 @@ from dialoom.graph.joins import Wait
 from dialoom.graph.migrate import Migration
 from dialoom.graph.retry import RetryPolicy
 from dialoom.graph.table import MapSpec, Node, Router, Table
+from dialoom.graph.timeout import Timeout
 
 
 class ChildDraft(msgspec.Struct, frozen=True):
@@ -29,7 +30,7 @@ class NodeDraft(msgspec.Struct, frozen=True):
     blocking: bool | None
     dynamic: bool
     retry: RetryPolicy | None = None
-    timeout: float | None = None
+    timeout: Timeout | None = None
     on_error: str | None = None
     each: MapSpec | None = None
     child: ChildDraft | None = None

@@ -36,7 +36,8 @@ class EagerLane(AsyncLane):
     a node that was started ahead has a head start and no more. It sees what was committed when its line left
     the superstep at hand, and what the nodes of that line have written since. A node is started ahead when a
     plain edge or a goto leads to it and by no edge anything else that runs can lead to the same; it is no
-    map and no subgraph, and its graph has no joins. One that fails ahead, pauses or uses `once` runs again in its turn.
+    map and no subgraph, and its graph has no joins. One that fails ahead, pauses or uses `once` runs again
+    in its turn.
     """
 
     __slots__ = ("_begun", "_places", "_run", "_setup")

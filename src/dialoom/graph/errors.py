@@ -49,3 +49,7 @@ class Interrupted(BaseException):
 
     Raised by `ctx.interrupt`, never by hand.
     """
+
+
+class IsolatedNodeError(Exception):
+    """What an isolated node raised, or how its process ended."""

@@ -6,7 +6,7 @@ from typing import Protocol
 import msgspec
 
 from dialoom.graph.commit import Outcome
-from dialoom.graph.context import NodeContext
+from dialoom.graph.context import Leash, NodeContext
 from dialoom.graph.lane import Failure, Task, status_of
 from dialoom.graph.publish import Publisher
 from dialoom.graph.result import NodeError
@@ -56,9 +56,9 @@ async def persevere(
             publisher.node_end(context.step, spec.name, status_of(outcome), context.item)
 
 
-def timed_out(spec: NodeSpec) -> Failure:
+def timed_out(spec: NodeSpec, leash: Leash) -> Failure:
     """Return the failure of an attempt that took longer than it may."""
-    error = NodeTimeoutError(f"it took longer than its timeout of {spec.timeout} seconds")
+    error = NodeTimeoutError(leash.overdue())
     return Failure(refused(spec.name, f"NodeTimeoutError: {error}"), error)
 
 

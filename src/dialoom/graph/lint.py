@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from math import inf
 from typing import get_args
 
 import msgspec
@@ -103,8 +102,8 @@ def _node_problems(draft: Draft) -> Iterator[GraphProblem]:
 def _timeout_trouble(node: NodeDraft) -> str | None:
     if node.timeout is None:
         return None
-    if not 0 < node.timeout < inf:
-        return f"its timeout is {node.timeout}; give seconds, more than 0, or leave it out"
+    if (reason := node.timeout.trouble()) is not None:
+        return reason
     if node.blocking is False and not is_async(node.fn):
         return (
             "it has a timeout, so it waits, and blocking=False says that it never does; leave one of them out"

@@ -71,6 +71,8 @@ def after_lone(table: Table, state: State, name: str) -> tuple[Frontier, NodeErr
             _take(table, exits.routes[0], answer, reached, sends=sends)
         except Exception as failure:  # noqa: BLE001 - seam: routes are foreign code
             error = _route_error(name, failure)
+    if len(sends) > table.max_sends:
+        error = refused(name, _too_many(table, len(sends)))
     if error is not None:
         return Frontier(unrouted=(name,)), error
     return table.frontier(table.in_order(reached), sends=numbered(sends)), None
@@ -93,6 +95,8 @@ def follow(
             reached += result.goto
         else:
             targets, more, error = routed(table, state, name)
+            if len(sends) + len(more) > table.max_sends:
+                targets, more, error = [], [], refused(name, _too_many(table, len(more)))
             reached += targets
             sends += more
             if error is None:
@@ -131,8 +135,13 @@ def settle(table: Table, state: State, frontier: Frontier) -> tuple[Frontier, tu
     return table.frontier(on.reached, sends=on.sends, joins=on.joins), on.errors
 
 
-def way_trouble(table: Table, node: str, result: NodeResult) -> NodeError | None:
-    """Return what is wrong with the goto and the sends of `node`, None when every target exists."""
+def way_trouble(table: Table, node: str, result: NodeResult, *, room: int) -> NodeError | None:
+    """Return what is wrong with the goto and the sends of `node`, None when every target exists.
+
+    There is `room` for so many sends.
+    """
+    if len(result.sends) > room:
+        return refused(node, _too_many(table, len(result.sends)))
     for target in result.goto or ():
         if target != END and target not in table.nodes:
             known = ", ".join([*table.nodes, END])
@@ -170,6 +179,14 @@ def _take(
             sends.append(_sent(table, label))
         else:
             reached.append(_labelled(route, label))
+
+
+def _too_many(table: Table, sends: int) -> str:
+    """Say why `sends` of one node are too many."""
+    return (
+        f"with the {sends} tasks it sends, its superstep sends more than {table.max_sends};"
+        " send fewer at a time, or raise max_sends of build"
+    )
 
 
 def _labelled(route: Route, label: str) -> str:

@@ -45,7 +45,7 @@ class Run:
     """One execution of a graph: decides purely, does through a lane, commits to the store, then tells."""
 
     __slots__ = (
-        "_errors", "_is_nested", "_kept", "_known_thread", "_lock", "_memos", "_ns", "_orphans", "_position",
+        "_errors", "_kept", "_known_thread", "_lock", "_memos", "_ns", "_orphans", "_outer", "_position",
         "_start", "_steps", "_store", "chance", "clock", "emit", "options", "publisher", "run_id",
         "setup", "stop", "thread_id",
     )  # fmt: skip
@@ -68,7 +68,7 @@ class Run:
         self.chance = setup.chance
         self.stop = StopSignal(options.control, options.timeout, setup.clock)
         self.publisher: Publisher | None = None if nest is None else nest.publisher
-        self._is_nested = nest is not None
+        self._outer = nest
         self._ns = () if nest is None else nest.ns
         self._store: Saver | None = saver or setup.store
         if mailbox is not None or setup.observers:
@@ -109,7 +109,7 @@ class Run:
 
     async def _execute(self, lane: Lane) -> RunResult:
         trouble = await self._find(lane)
-        if self.publisher is not None and not self._is_nested:
+        if self.publisher is not None and self._outer is None:
             self.publisher.run_begin(self.setup.table.name)
         try:
             if trouble is not None:
@@ -154,6 +154,10 @@ class Run:
         if self.publisher is not None:
             await self.publisher.aemit(node, step, value)
 
+    def heartbeat(self) -> None:
+        if self._outer is not None:
+            self._outer.heartbeat()
+
     def orphaned(self) -> None:
         with self._lock:
             self._orphans += 1
@@ -178,6 +182,7 @@ class Run:
             options=self.options,
             clock=self.clock,
             remaining=self.stop.remaining(),
+            heartbeat=self.heartbeat,
         )
 
     async def _find(self, lane: Lane) -> NodeError | None:
@@ -343,7 +348,7 @@ class Run:
                 return self._unsaved(error, number)
         self._stand_on(step, number, checkpoint)
         if self.publisher is not None and number:
-            if step.frontier.notes and not self._is_nested:
+            if step.frontier.notes and self._outer is None:
                 fresh = [each for each in step.frontier.interrupts if each not in before.interrupts]
                 self.publisher.interrupted(number, fresh)
             changed = tuple(dict.fromkeys(op.channel for op in step.ops))
@@ -399,7 +404,7 @@ class Run:
             interrupts=self._position.frontier.interrupts,
             orphans=self._orphans,
         )
-        if self.publisher is not None and not self._is_nested:
+        if self.publisher is not None and self._outer is None:
             self.publisher.run_finished(result)
         self.stop.scope.close()
         return result

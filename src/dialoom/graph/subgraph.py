@@ -10,7 +10,6 @@ from dialoom.graph.channels import Channel, WriteRefused, apply_writes
 from dialoom.graph.checkpoint import Checkpoint
 from dialoom.graph.context import Nest, NodeContext
 from dialoom.graph.frontier import AT_ENTRY, ChildNote
-from dialoom.graph.memo import Memo
 from dialoom.graph.options import RunOptions
 from dialoom.graph.position import Start
 from dialoom.graph.reducers import Reducer, Reducers
@@ -39,10 +38,10 @@ class SubgraphConfig(msgspec.Struct, frozen=True):
 class ChildSaver:
     """Keeps the checkpoints of a subgraph as the note of its task, so in the checkpoints of the whole."""
 
-    def __init__(self, memo: Memo, begun: ChildNote) -> None:
-        self.blocking = memo.blocking
+    def __init__(self, nest: Nest, begun: ChildNote) -> None:
+        self.blocking = nest.memo.blocking
         self.note = begun
-        self._memo = memo
+        self._nest = nest
 
     def save(self, checkpoint: Checkpoint) -> None:
         written = (op.channel for op in checkpoint.ops) if checkpoint.step else ()
@@ -52,7 +51,8 @@ class ChildSaver:
             touched=tuple(dict.fromkeys((*self.note.touched, *written))),
             given=self.note.given,
         )
-        self._memo.stand(self.note)
+        self._nest.heartbeat()
+        self._nest.memo.stand(self.note)
 
 
 class Subgraph:
@@ -103,7 +103,7 @@ class Subgraph:
         )
         own = self._setup
         setup = Setup(self.table, None, (), clock=nest.clock, chance=own.chance, draft=own.draft)
-        saver = ChildSaver(nest.memo, note)
+        saver = ChildSaver(nest, note)
         return Run(setup, Start(None, checkpoint), _options(nest), nest=nest, saver=saver), saver
 
     def _first_note(self, ctx: NodeContext, outer: Mapping[str, Channel]) -> ChildNote:

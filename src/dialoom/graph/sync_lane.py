@@ -6,6 +6,7 @@ from concurrent.futures import Future
 from itertools import count
 from math import inf
 from threading import Event as Flag
+from time import monotonic
 from typing import Any, TypeVar
 
 from dialoom.base.cancel import CancelScope
@@ -87,14 +88,23 @@ class SyncLane:
     async def try_once(self, spec: NodeSpec, context: NodeContext) -> Outcome | Failure:
         if spec.timeout is None:
             return await try_guarded(spec, context)
-        own, leash = context.leashed()
+        own, leash = context.leashed(spec.timeout, monotonic)
         future = node_pool().submit(lambda: drive(try_guarded(spec, own)))
-        self._wait(future.add_done_callback, spec.timeout)
+        wakes: list[Callable[[object], None]] = []
+        future.add_done_callback(lambda _: [wake(None) for wake in wakes])
+
+        def watch(wake: Callable[[object], None]) -> None:
+            wakes[:] = [wake]
+            if future.done():
+                wake(None)
+
+        while not future.done() and not context.stop_requested and (seconds := leash.left()) > 0:
+            self._wait(watch, seconds)
         if future.done():
             return future.result()
         leash.orphaned()
         node_pool().abandon(future)
-        return None if context.stop_requested else timed_out(spec)
+        return None if context.stop_requested else timed_out(spec, leash)
 
     async def pause(self, seconds: float) -> None:
         self._wait(lambda _: None, seconds)

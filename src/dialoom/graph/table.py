@@ -1,7 +1,7 @@
 """A graph as the engine runs it: looked up, never searched, never changed."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -14,11 +14,13 @@ from dialoom.graph.ops import Op
 from dialoom.graph.result import NodeResult
 from dialoom.graph.retry import RetryPolicy
 from dialoom.graph.state import State
+from dialoom.graph.timeout import Timeout
 
 NodeOutput = Mapping[str, Any] | NodeResult | None
 Node = Callable[[NodeContext], NodeOutput | Awaitable[NodeOutput]]
 Router = Callable[[State], str | Send | Sequence[str | Send]]
 OnItemError = Literal["fail", "collect", "skip"]
+MAX_SENDS: Final = 10_000
 
 
 class Route(msgspec.Struct, frozen=True):
@@ -54,7 +56,7 @@ class MapSpec(msgspec.Struct, frozen=True):
 class NodeSpec(msgspec.Struct, frozen=True):
     """One node. `blocking` says that `fn` is plain code that may wait: not to be run on an event loop.
 
-    `timeout` is in seconds for each attempt. `guarded` says that there is a policy or a timeout to keep.
+    `timeout` is that of each attempt. `guarded` says that there is a policy or a timeout to keep.
     `child` is the table of a subgraph, `resume_node` its node that answers to the subgraph are for. `alone`
     is the frontier at which it is all there is to run, once and as it is; None where it takes more than that.
     """
@@ -65,7 +67,7 @@ class NodeSpec(msgspec.Struct, frozen=True):
     is_async: bool
     blocking: bool
     retry: RetryPolicy | None = None
-    timeout: float | None = None
+    timeout: Timeout | None = None
     on_error: str | None = None
     each: MapSpec | None = None
     guarded: bool = False
@@ -75,7 +77,10 @@ class NodeSpec(msgspec.Struct, frozen=True):
 
 
 class Table(msgspec.Struct, frozen=True):
-    """Everything about a graph that its runs share. `exits` has those of every node, and of START."""
+    """Everything about a graph that its runs share. `exits` has those of every node, and of START.
+
+    `max_sends` is how many tasks the nodes of one superstep may send for the next.
+    """
 
     name: str
     channels: Mapping[str, Channel]
@@ -86,6 +91,7 @@ class Table(msgspec.Struct, frozen=True):
     has_maps: bool = False
     joins: Mapping[str, Join] = {}
     migrations: tuple[Migration, ...] = ()
+    max_sends: int = MAX_SENDS
 
     def in_order(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return the nodes among `names` (so not END) once each, in the order in which they were added."""
