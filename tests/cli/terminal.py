@@ -1,11 +1,17 @@
 """Running the command as a person does: words in, both streams and the exit code out."""
 
 import asyncio
+import json
+import os
+import subprocess
+import sys
 from typing import NamedTuple
 
 import pytest
 
 from dialoom.cli import main
+
+SOON = 60
 
 
 class Shown(NamedTuple):
@@ -34,3 +40,18 @@ class Terminal:
     def _shown(self, code: int) -> Shown:
         out, err = self._capture.readouterr()
         return Shown(code, out, err)
+
+
+def piped(
+    *words: str, lines: list[dict[str, object]], within: float = SOON, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run `dialoom rag` with `lines` on its stdin."""
+    return subprocess.run(
+        [sys.executable, "-m", "dialoom", "rag", *words],
+        input="".join(json.dumps(line) + "\n" for line in lines),
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=within,
+        check=False,
+    )

@@ -85,6 +85,10 @@ def test_the_report_names_the_first_failures_and_counts_the_rest() -> None:
         "docs: 2 read (9 new passages, 0.0 s)",
         "  5 documents in 2 files: each record of a JSONL file is one",
     ]
+    assert report_lines(SyncReport(skipped=3, outside=2), "docs") == [
+        "docs: 3 skipped (0 new passages, 0.0 s)",
+        "  not followed: 2 links out of the folder",
+    ]
     assert report_lines(SyncReport(), "docs") == ["docs: nothing to do (0 new passages, 0.0 s)"]
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,9 @@ from dialoom.cli.mcp_knowledge import DocumentResources, document_text, document
 from dialoom.cli.mcp_serve import access_for, host_and_port
 from dialoom.cli.model import open_model
 from dialoom.llm.messages import ToolCall
+from dialoom.mcp import BearerAuth, MCPClient, McpError, MCPServerConfig, Transport
+from dialoom.mcp.asking import fields_of
+from dialoom.mcp.results import observation_of
 from dialoom.rag import Chunk, HashEmbedder, HybridRetriever
 from dialoom.tools import ToolRegistry, ToolRun
 from mcp import Client
@@ -166,6 +170,7 @@ def test_servers_are_tested_all_at_once_and_each_says_what_it_lacks(
     assert "off" not in lines
 
 
+@pytest.mark.slow
 def test_a_tool_is_called_and_its_answer_printed(terminal: Terminal, settings: Path, tools: Path) -> None:
     list_in(settings / "mcp.json", good=ours("--export", f"{tools}:both"))
     shown = terminal.run("mcp", "call", "good", "shout", '{"words": "hi"}')
@@ -337,3 +342,28 @@ def test_beyond_this_machine_a_token_is_needed(monkeypatch: pytest.MonkeyPatch) 
         "secret",
         ("tools.example", "tools.example:*", "10.0.0.5", "10.0.0.5:*"),
     )
+
+
+@pytest.mark.slow
+async def test_over_http_tools_are_served_to_who_has_the_token(
+    tools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DIALOOM_MCP_TOKEN", "s3cret")
+    words = ("-m", "dialoom", "mcp", "serve", "--http", "127.0.0.1:18763", "--export", f"{tools}:shout")
+    served = await asyncio.create_subprocess_exec(
+        sys.executable, *words, cwd=tmp_path, stderr=asyncio.subprocess.PIPE
+    )
+    assert served.stderr is not None
+    config = MCPServerConfig("ours", transport=Transport.STREAMABLE_HTTP, url="http://127.0.0.1:18763/mcp")
+    async with asyncio.timeout(60):
+        lines = [await served.stderr.readline(), await served.stderr.readline()]
+        assert lines == [b"1 tool: shout\n", b"http://127.0.0.1:18763/mcp\n"]
+        with pytest.raises(McpError) as refused:
+            await MCPClient(config).initialize()
+        assert refused.value.facts.status == 401
+        async with MCPClient(config.copy().set_auth(BearerAuth(token="s3cret"))) as client:
+            result = observation_of(fields_of(await client.call_tool("shout", {"words": "hi"})), tool="shout")
+        assert result.content == "HI!"
+        served.send_signal(signal.SIGINT)
+        _, rest = await served.communicate()
+    assert (served.returncode, b"Traceback" in rest) == (130, False)

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -14,24 +13,7 @@ import pytest
 from dialoom.cli.flags import ServiceFlags
 from dialoom.stores import SqliteVectorStore
 from dialoom.testing.wire import WireReply, WireServer
-from tests.cli.terminal import Terminal
-
-SOON = 60
-
-
-def piped(
-    *words: str, lines: list[dict[str, object]], **environment: str
-) -> subprocess.CompletedProcess[str]:
-    """Run `dialoom rag` with `lines` on its stdin."""
-    return subprocess.run(
-        [sys.executable, "-m", "dialoom", "rag", *words],
-        input="".join(json.dumps(line) + "\n" for line in lines),
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        timeout=SOON,
-        check=False,
-    )
+from tests.cli.terminal import SOON, Terminal, piped
 
 
 @pytest.mark.promise("service-001", "service-003")

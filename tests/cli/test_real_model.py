@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.terminal import Terminal
+from tests.cli.terminal import Terminal, piped
 from tests.local_model import LocalModel
 
 KB = Path(__file__).parents[2] / "examples/kb"
@@ -39,3 +39,21 @@ def test_what_a_real_model_streams_to_the_terminal_is_its_answer(
     assert shown.code == 0, shown.err
     assert len(shown.out.strip()) > 0
     assert f"openai:local at {local_model.base_url}" in shown.err
+
+
+def test_what_a_real_model_streams_to_a_service_adds_up_to_its_answer(
+    terminal: Terminal, local_model: LocalModel
+) -> None:
+    server = ("--base-url", local_model.base_url, "--model", "openai:local", "--max-tokens", "48")
+    questions = ["What fee is kept on return?", "退货验货之后，退款几天能到账？"]
+    requests: list[dict[str, object]] = [
+        {"id": number, "op": "query", "query": question} for number, question in enumerate(questions)
+    ]
+    done = piped("--docs", str(KB), *server, "--top-k", "3", lines=requests, within=200)
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    for number in range(len(questions)):
+        *deltas, final = [line for line in lines if line["id"] == number]
+        assert "".join(delta["text"] for delta in deltas) == final["answer"]
+        assert (final["event"], final["ok"], final["stop_reason"]) == ("final", True, "finished")
+        assert set(final["cited_indexes"]) <= set(range(1, len(final["sources"]) + 1))
+        assert final["cited_sources"] == [final["sources"][index - 1] for index in final["cited_indexes"]]

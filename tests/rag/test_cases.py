@@ -16,7 +16,8 @@ from dialoom.base.errors import DialoomError
 from dialoom.rag.chunk import SlidingWindowChunker
 from dialoom.rag.cite import CitationParser, parse_citations
 from dialoom.rag.embed import HashEmbedder
-from dialoom.rag.errors import LoadError
+from dialoom.rag.errors import EmptyQueryError, LoadError
+from dialoom.rag.hybrid import HybridRetriever
 from dialoom.rag.ingest import replace_documents
 from dialoom.rag.loaders.load import load_file
 from dialoom.rag.loaders.loader import Loaded, LoadOptions
@@ -24,6 +25,7 @@ from dialoom.rag.loaders.walk import LoadFailure, Skipped, iter_documents
 from dialoom.rag.manifest import IndexManifest
 from dialoom.rag.memory_store import InMemoryVectorStore
 from dialoom.rag.rerank import MMRReranker
+from dialoom.rag.retrieve import Search, VectorRetriever
 from dialoom.rag.store import DocumentChunks
 from dialoom.rag.sync import sync_folder
 from dialoom.rag.types import Chunk, Document, FloatMatrix
@@ -33,8 +35,8 @@ SHARED = Path(os.environ.get("DIALOOM_SHARED") or Path(__file__).parents[3] / "s
 CASES = SHARED / "cases" / "rag"
 LEFT = frozenset(
     {
-        "embed-unordered-index",  # needs the embedder that speaks to a server
-        "query-empty",  # run against the query graph in test_query.py
+        "embed-unordered-index",  # run against a server in test_openai_embedder.py
+        "query-empty",  # run below: it is about questions, not vectors
     }
 )
 LEFT_AREAS = frozenset({"url"})  # run in test_url.py
@@ -323,3 +325,12 @@ def test_bm25(case: Case, kind: str, tmp_path: Path) -> None:
 
 def dimension(store: InMemoryVectorStore) -> int:
     return store.manifest.dim if store.manifest else 2
+
+
+async def test_an_empty_question_is_refused_whatever_is_stored() -> None:
+    store, embedder = InMemoryVectorStore(), HashEmbedder(64)
+    await replace_documents(store, embedder, SlidingWindowChunker(), [Document(id="d", text="a")])
+    for retriever in (HybridRetriever(store, embedder), VectorRetriever(store, embedder)):
+        with pytest.raises(EmptyQueryError, match="the question is empty") as caught:
+            await retriever.retrieve(Search(text="   "))
+        assert caught.value.code == "empty_query"

@@ -145,3 +145,11 @@ def test_a_page_is_its_visible_words(tmp_path: Path) -> None:
 def test_formats_that_need_not_be_isolated_are_read_here(tmp_path: Path) -> None:
     path = write(tmp_path, "fees.html", FILES["fees.html"][0])
     assert load_document(path, LoadOptions(isolated=frozenset())) == load_document(path)
+
+
+@pytest.mark.parametrize("name", ["letter.txt", "letter.docx", "letter.md", "letter"])
+def test_rtf_is_not_taken_for_text(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(rb"{\rtf1\ansi\deff0 {\fonttbl{\f0 Arial;}}\f0 Secret zebra.\par}")
+    with pytest.raises(LoadError, match="is RTF, whatever its name says; save it as text or DOCX") as caught:
+        load_document(tmp_path / name)
+    assert caught.value.code == "unsupported"

@@ -83,3 +83,20 @@ async def test_vectors_of_another_length_and_a_refusing_server_are_errors() -> N
     async with WireServer([WireReply(status=401, body=(b"{}",))]) as server, embeddings(server) as wire:
         with pytest.raises(ProviderError):
             await OpenAIEmbedder(wire, dim=3).embed_query("lamp")
+
+
+async def test_vectors_that_come_in_another_order_belong_to_the_texts_they_name() -> None:
+    def shuffled(request: WireRequest) -> WireReply:
+        data = msgspec.json.decode(word_counts(request).body[0])["data"]
+        return WireReply(body=(msgspec.json.encode({"data": data[::-1]}),))
+
+    texts = {"x": "a refund", "y": "a lamp", "z": "a parcel"}
+    documents = [Document(id=name, text=text) for name, text in texts.items()]
+    async with WireServer(shuffled) as server, embeddings(server) as wire:
+        embedder, store = OpenAIEmbedder(wire, dim=3), InMemoryVectorStore()
+        await ingest_documents(store, embedder, SlidingWindowChunker(), documents)
+        nearest = {
+            name: store.search(await embedder.embed_query(text), 1)[0].chunk.doc_id
+            for name, text in texts.items()
+        }
+    assert nearest == {"x": "x", "y": "y", "z": "z"}

@@ -204,3 +204,25 @@ def test_what_is_excluded_is_passed_by_without_a_word(tmp_path: Path) -> None:
         str(tmp_path / "a.txt")
     ]
     assert len(list(iter_documents(tmp_path, options))) == 1
+
+
+def test_links_out_of_the_folder_are_followed_only_when_that_is_wanted(tmp_path: Path) -> None:
+    kb, elsewhere = tmp_path / "kb", tmp_path / "kb-elsewhere"
+    write(kb, a_txt="alpha")
+    write(elsewhere, b_txt="beta", sub__c_txt="gamma")
+    (kb / "all").symlink_to("/")
+    (kb / "b.txt").symlink_to(elsewhere / "b.txt")
+    (kb / "sub").symlink_to("../kb-elsewhere/sub")
+    (kb / "z.txt").symlink_to("a.txt")
+    assert told(kb) == [
+        ("a.txt", "loaded"),
+        ("all", "outside"),
+        ("b.txt", "outside"),
+        ("sub", "outside"),
+        ("z.txt", "loaded"),
+    ]
+    (kb / "all").unlink()
+    assert [name for name, _ in told(kb, outside_links=True)] == ["a.txt", "b.txt", "sub/c.txt", "z.txt"]
+    linked = tmp_path / "linked"
+    linked.symlink_to(kb)
+    assert ("a.txt", "loaded") in told(linked)

@@ -52,3 +52,9 @@ def test_no_text_gives_a_token_that_could_be_syntax(text: str) -> None:
 def test_an_endless_question_is_asked_in_part() -> None:
     assert question_tokens(" ".join(map(str, range(9_999)))) == [str(number) for number in range(MOST_ASKED)]
     assert tokens("ab" * 9_999) == ["ab" * 32]
+
+
+def test_what_is_not_seen_parts_no_word() -> None:
+    assert tokens("re\u200bfund sev\u00aden \ufeffda\u2060ys") == tokens("refund seven days")
+    assert tokens("退\u200b款") == tokens("退款")
+    assert question_tokens("re\u00adfund?") == ["refund"]

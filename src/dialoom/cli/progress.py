@@ -79,6 +79,8 @@ def report_lines(report: SyncReport, name: str) -> list[str]:
     if report.documents > report.done:
         documents = counted(report.documents, "document")
         lines.append(f"  {documents} in {counted(report.done, 'file')}: each record of a JSONL file is one")
+    if report.outside:
+        lines.append(f"  not followed: {counted(report.outside, 'link')} out of the folder")
     lines += [f"  not read: {one_line(failure.message)}" for failure in report.failures[:MAX_FAILURES_SHOWN]]
     more = report.failed - MAX_FAILURES_SHOWN
     if more > 0:

@@ -52,6 +52,8 @@ class SyncReport(msgspec.Struct, frozen=True, kw_only=True):
     failed: int = 0
     skipped: int = 0
     removed: int = 0
+    outside: int = 0
+    """Of the skipped, links that lead out of the folder."""
     documents: int = 0
     """Those of the files that are done: each record of a JSONL file is one."""
     chunks: int = 0

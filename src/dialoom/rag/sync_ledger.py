@@ -16,7 +16,7 @@ from dialoom.rag.sync_events import (
 from dialoom.rag.types import LoadWarning
 
 _KEPT = 1_000
-_COUNTED = ("done", "unchanged", "failed", "skipped", "removed", "documents", "chunks")
+_COUNTED = ("done", "unchanged", "failed", "skipped", "removed", "outside", "documents", "chunks")
 
 
 class SyncLedger:
@@ -52,6 +52,7 @@ class SyncLedger:
 
     def skipped(self, source: str, reason: str) -> DocumentSkipped:
         self._counts["unchanged" if reason == "unchanged" else "skipped"] += 1
+        self._counts["outside"] += reason == "outside"
         return DocumentSkipped(run_id=self._run_id, seq=self._next(), source=source, reason=reason)
 
     def failed(self, source: str, code: str, message: str) -> DocumentFailed:

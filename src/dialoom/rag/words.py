@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import regex
 
-TOKENIZER = "words-v1"
+TOKENIZER = "words-v2"
 """Names how `tokens` cuts; an index keeps it, for the same words must come out when a chunk is deleted."""
 MOST_ASKED = 64
 _LONGEST = 64
@@ -20,6 +20,8 @@ _UNSPACED = (
 _RUN = regex.compile(
     rf"([{_UNSPACED}]+)|((?![{_UNSPACED}])[\p{{L}}\p{{N}}](?:(?![{_UNSPACED}])[\p{{L}}\p{{M}}\p{{N}}])*)"
 )
+_UNSEEN = regex.compile(r"\p{Default_Ignorable_Code_Point}+")
+"""What is in a text and not seen: soft hyphens, zero-width spaces, marks of direction, halves of emoji."""
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _FUNCTION_WORDS = frozenset(
     _ASCII_WORD.findall(
@@ -66,7 +68,8 @@ def question_tokens(question: str) -> list[str]:
 
 def _runs(text: str) -> list[tuple[str, str]]:
     """Runs of characters without blanks between words, and words; one of each pair is empty."""
-    found: list[tuple[str, str]] = _RUN.findall(unicodedata.normalize("NFKC", text).casefold())
+    seen = _UNSEEN.sub("", unicodedata.normalize("NFKC", text))
+    found: list[tuple[str, str]] = _RUN.findall(seen.casefold())
     return found
 
 

@@ -119,6 +119,9 @@ def _check_size(size: int, name: str, options: LoadOptions) -> None:
 def _choose(source: Source, extension: str) -> DocumentLoader:
     if extension in source.options.loaders:
         return source.options.loaders[extension]
+    if source.data.startswith(b"{\\rtf"):
+        message = f"{source.id} is RTF, whatever its name says; save it as text or DOCX"
+        raise LoadError("unsupported", message, source=source.id)
     loader = _BUILT_IN.get(extension)
     if loader is None and extension:
         known = " ".join(sorted(_BUILT_IN))

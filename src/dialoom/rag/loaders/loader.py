@@ -48,6 +48,8 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Read files and folders whose name starts with a dot."""
     recursive: bool = True
     """Go into folders below the given one."""
+    outside_links: bool = False
+    """Follow links that lead out of the folder: nobody named what is there, and it may be the whole disk."""
     max_depth: int = 64
     """Folders deeper than this are reported and left out."""
     exclude: frozenset[str] = frozenset()

@@ -15,7 +15,7 @@ from dialoom.rag.loaders.loader import Loaded, LoadOptions
 from dialoom.rag.loaders.url import UrlLoader, is_url
 from dialoom.rag.types import Document
 
-SkipReason = Literal["hidden", "unsupported", "unreadable", "loop", "special", "depth"]
+SkipReason = Literal["hidden", "unsupported", "unreadable", "loop", "special", "depth", "outside"]
 
 
 class FoundFile(msgspec.Struct, frozen=True):
@@ -80,10 +80,11 @@ def iter_documents(
 
 
 def walk_files(root: str | os.PathLike[str], options: LoadOptions) -> Iterator[FoundFile | Skipped]:
-    """Every file under `root` that has a loader, sorted by path; links are followed, no folder twice.
+    """Every file under `root` that has a loader, sorted by path; no folder twice.
 
-    A hidden folder is reported once and not entered; a `root` that is a file is found as it is. Raises
-    `LoadError("unreadable")` when there is no such file or folder.
+    Links are followed within `root`, and out of it only when the options say so. A hidden folder is reported
+    once and not entered; a `root` that is a file is found as it is. Raises `LoadError("unreadable")` when
+    there is no such file or folder.
     """
     if os.path.isfile(root):  # noqa: PTH113 - str or PathLike alike
         status = os.stat(root)  # noqa: PTH116 - the same
@@ -97,14 +98,22 @@ def walk_files(root: str | os.PathLike[str], options: LoadOptions) -> Iterator[F
         reason = (getattr(error, "strerror", None) or str(error)).lower()
         message = f"{name} is not a readable file or folder ({reason}); check the path"
         raise LoadError("unreadable", message, source=name) from error
-    yield from _walk(entries, _Walk(options=options, seen={os.path.realpath(top)}), 1)
+    real = os.path.realpath(top)
+    yield from _walk(entries, _Walk(options=options, root=real, seen={real}), 1)
 
 
 class _Walk(msgspec.Struct, frozen=True):
-    """What one walk carries along: its options and the real paths of the folders it has entered."""
+    """What one walk carries along: its options, its real root, and the real folders it has entered."""
 
     options: LoadOptions
+    root: str
     seen: set[str]
+
+    def leaves(self, entry: os.DirEntry[str]) -> bool:
+        """Whether an entry is a link that leads where this walk does not go."""
+        if self.options.outside_links or not entry.is_symlink():
+            return False
+        return not os.path.realpath(entry.path).startswith(self.root.rstrip(os.sep) + os.sep)
 
 
 def _sorted_entries(folder: str) -> list[os.DirEntry[str]]:
@@ -119,9 +128,11 @@ def _walk(entries: list[os.DirEntry[str]], walk: _Walk, depth: int) -> Iterator[
         if entry.name.startswith(".") and not walk.options.hidden:
             yield Skipped(document_id(entry.path), "hidden")
         elif _is_folder(entry):
-            yield from _enter(entry.path, walk, depth)
+            yield from _enter(entry, walk, depth)
         elif not is_supported(entry.name, walk.options):
             yield Skipped(document_id(entry.path), "unsupported")
+        elif walk.leaves(entry):
+            yield Skipped(document_id(entry.path), "outside")
         else:
             yield _file(entry)
 
@@ -133,12 +144,14 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _enter(folder: str, walk: _Walk, depth: int) -> Iterator[FoundFile | Skipped]:
+def _enter(entry: os.DirEntry[str], walk: _Walk, depth: int) -> Iterator[FoundFile | Skipped]:
     if not walk.options.recursive:
         return
-    real = os.path.realpath(folder)
+    folder, real = entry.path, os.path.realpath(entry.path)
     if real in walk.seen:
         yield Skipped(document_id(folder), "loop")
+    elif walk.leaves(entry):
+        yield Skipped(document_id(folder), "outside")
     elif depth >= walk.options.max_depth:
         yield Skipped(document_id(folder), "depth")
     else:
