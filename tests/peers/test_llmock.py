@@ -166,7 +166,7 @@ async def test_without_leave_to_restart_a_broken_answer_is_raised_with_what_was_
         (
             [{"type": "tool_fault", "kind": "malformed_arguments"}],
             ["weather", "clock"],
-            ["invalid_json", None],
+            ["truncated", None],
         ),
         ([breaks("truncate", 6)], ["weather", "clock"], [None, None]),
     ],
