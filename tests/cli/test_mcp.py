@@ -3,7 +3,9 @@
 import asyncio
 import json
 import signal
+import socket
 import sys
+from asyncio.subprocess import PIPE
 from pathlib import Path
 from typing import Any
 
@@ -319,7 +321,7 @@ def test_what_exports_nothing_is_named(
         ("[::1]:9", ("::1", 9)),
         ("example.com:80", None),
         ("127.0.0.1", None),
-        ("127.0.0.1:0", None),
+        ("127.0.0.1:70000", None),
         (":80", None),
     ],
 )
@@ -349,21 +351,32 @@ async def test_over_http_tools_are_served_to_who_has_the_token(
     tools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DIALOOM_MCP_TOKEN", "s3cret")
-    words = ("-m", "dialoom", "mcp", "serve", "--http", "127.0.0.1:18763", "--export", f"{tools}:shout")
-    served = await asyncio.create_subprocess_exec(
-        sys.executable, *words, cwd=tmp_path, stderr=asyncio.subprocess.PIPE
-    )
+    words = ("-m", "dialoom", "mcp", "serve", "--http", "127.0.0.1:0", "--export", f"{tools}:shout")
+    served = await asyncio.create_subprocess_exec(sys.executable, *words, cwd=tmp_path, stderr=PIPE)
     assert served.stderr is not None
-    config = MCPServerConfig("ours", transport=Transport.STREAMABLE_HTTP, url="http://127.0.0.1:18763/mcp")
-    async with asyncio.timeout(60):
-        lines = [await served.stderr.readline(), await served.stderr.readline()]
-        assert lines == [b"1 tool: shout\n", b"http://127.0.0.1:18763/mcp\n"]
-        with pytest.raises(McpError) as refused:
-            await MCPClient(config).initialize()
-        assert refused.value.facts.status == 401
-        async with MCPClient(config.copy().set_auth(BearerAuth(token="s3cret"))) as client:
-            result = observation_of(fields_of(await client.call_tool("shout", {"words": "hi"})), tool="shout")
-        assert result.content == "HI!"
-        served.send_signal(signal.SIGINT)
-        _, rest = await served.communicate()
-    assert (served.returncode, b"Traceback" in rest) == (130, False)
+    try:
+        async with asyncio.timeout(60):
+            assert await served.stderr.readline() == b"1 tool: shout\n"
+            url = (await served.stderr.readline()).decode().strip()
+            config = MCPServerConfig("ours", transport=Transport.STREAMABLE_HTTP, url=url)
+            with pytest.raises(McpError) as refused:
+                await MCPClient(config).initialize()
+            assert refused.value.facts.status == 401
+            async with MCPClient(config.copy().set_auth(BearerAuth(token="s3cret"))) as client:
+                answer = fields_of(await client.call_tool("shout", {"words": "hi"}))
+            assert observation_of(answer, tool="shout").content == "HI!"
+            served.send_signal(signal.SIGINT)
+            assert b"Traceback" not in await served.stderr.read()
+    finally:
+        if served.returncode is None:
+            served.kill()
+        code = await served.wait()
+    assert code in {0, 130}
+
+
+def test_an_address_in_use_is_told_in_one_line(terminal: Terminal, tools: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        shown = terminal.run("mcp", "serve", "--http", f"127.0.0.1:{port}", "--export", f"{tools}:shout")
+    told = f"dialoom: cannot serve at 127.0.0.1:{port}: Address already in use; choose another port"
+    assert (shown.code, shown.err.splitlines()) == (2, ["1 tool: shout", told])

@@ -225,18 +225,21 @@ TOOLS: tuple[Tool, ...] = (
 )
 
 
+class Ready(uvicorn.Server):
+    """Says when it can be used."""
+
+    async def startup(self, sockets: Any = None) -> None:
+        await super().startup(sockets)
+        print("ready", file=sys.stderr, flush=True)
+
+
 async def serve(port: int) -> None:
     """Serve until stopped."""
     served = Served(tools=ToolRegistry(TOOLS), name="conformance", version="1", resources=Texts())
     async with http_endpoint(served) as endpoint:
         app = Starlette(routes=[Route("/mcp", endpoint)])
         config = uvicorn.Config(app, host="127.0.0.1", port=port, log_level="critical", lifespan="off")
-        async with asyncio.TaskGroup() as group:
-            server = uvicorn.Server(config)
-            group.create_task(server.serve())
-            while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
-                await asyncio.sleep(0.01)
-            print("ready", file=sys.stderr, flush=True)
+        await Ready(config).serve()
 
 
 if __name__ == "__main__":

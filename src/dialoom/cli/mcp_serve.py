@@ -4,6 +4,7 @@ import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from ipaddress import ip_address
+from socket import AF_INET, AF_INET6, create_server, socket
 
 import dialoom
 from dialoom.base.errors import MissingExtraError, UsageError
@@ -74,11 +75,22 @@ async def _serve_http(served: Served, address: str) -> None:
     except ImportError as error:
         raise MissingExtraError("uvicorn", "server") from error
     host, port = host_and_port(address)
-    async with http_endpoint(served, access_for(host)) as endpoint:
-        app = Starlette(routes=[Route(PATH, endpoint)])
-        say(f"http://{address}{PATH}")
-        config = uvicorn.Config(app, host=host, port=port, log_level="warning", lifespan="off")
-        await uvicorn.Server(config).serve()
+    access = access_for(host)
+    with _bound(host, port) as listening:
+        async with http_endpoint(served, access) as endpoint:
+            app = Starlette(routes=[Route(PATH, endpoint)])
+            say(f"http://{host if ':' not in host else f'[{host}]'}:{listening.getsockname()[1]}{PATH}")
+            config = uvicorn.Config(app, log_level="error", lifespan="off")
+            await uvicorn.Server(config).serve([listening])
+
+
+def _bound(host: str, port: int) -> socket:
+    """Listen at an address; from here on requests wait for the server instead of failing."""
+    try:
+        return create_server((host, port), family=AF_INET6 if ":" in host else AF_INET, backlog=256)
+    except OSError as error:
+        told = os.strerror(error.errno) if error.errno else str(error)
+        raise UsageError(f"cannot serve at {host}:{port}: {told}; choose another port") from error
 
 
 def access_for(host: str) -> HttpAccess:
@@ -87,9 +99,7 @@ def access_for(host: str) -> HttpAccess:
     if is_loopback(host):
         return HttpAccess(token=token)
     if not token:
-        raise UsageError(
-            f"{host} can be reached by others; set DIALOOM_MCP_TOKEN to what they have to send"
-        )
+        raise UsageError(f"{host} can be reached by others; set DIALOOM_MCP_TOKEN to what they have to send")
     named = os.environ.get("DIALOOM_MCP_HOSTS", host).split(",")
     hosts = tuple(form for name in named for form in (name.strip(), f"{name.strip()}:*"))
     return HttpAccess(token=token, hosts=hosts)
@@ -98,7 +108,7 @@ def access_for(host: str) -> HttpAccess:
 def host_and_port(address: str) -> tuple[str, int]:
     host, _, port = address.rpartition(":")
     host = host.strip("[]")
-    if not _is_host(host) or not port.isdecimal() or not 0 < int(port) < 65536:
+    if not _is_host(host) or not port.isdecimal() or not 0 <= int(port) < 65536:
         raise UsageError(f"{one_line(address, 80)!r} is no address of this machine; write 127.0.0.1:8710")
     return host, int(port)
 

@@ -80,21 +80,22 @@ async def http_endpoint(served: Served, access: HttpAccess | None = None) -> Asy
         ),
     )
     async with manager.run():
-        yield _guarded(StreamableHTTPASGIApp(manager), access.token)
+        app = StreamableHTTPASGIApp(manager)
+        yield app if access.token is None else _Guard(app, access.token)
 
 
-def _guarded(app: AsgiApp, token: str | None) -> AsgiApp:
-    if token is None:
-        return app
-    expected = f"Bearer {token}".encode()
+class _Guard:
+    """Lets requests with the token through. An object, because routers take a function for something else."""
 
-    async def guard(scope: Scope, receive: Receive, send: Send) -> None:
+    def __init__(self, app: AsgiApp, token: str) -> None:
+        self._app = app
+        self._expected = f"Bearer {token}".encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         given = dict(scope["headers"]).get(b"authorization", b"")
-        if hmac.compare_digest(given, expected):
-            await app(scope, receive, send)
+        if hmac.compare_digest(given, self._expected):
+            await self._app(scope, receive, send)
             return
         headers = [(b"www-authenticate", b"Bearer"), (b"content-length", b"0")]
         await send({"type": "http.response.start", "status": 401, "headers": headers})
         await send({"type": "http.response.body", "body": b""})
-
-    return guard
