@@ -136,6 +136,9 @@ class Journal:
         removed = self.transcript.truncate(keep)
         if removed:
             self._due.append(Truncate(keep))
+            summary = self._settings.summary
+            if summary is not None and keep < summary.entries:
+                self.set(msgspec.structs.replace(self._settings, summary=None))
         return removed
 
     async def deliver(self, entries: Sequence[KeyedEntry]) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from dialoom.agent import AgentLimits, AgentSettings
+from dialoom.agent import AgentLimits, AgentSettings, Compaction, Guards
 from dialoom.base.clock import Clock
 from dialoom.conversation import PromptLimits
 from dialoom.conversation.cards import CardRegistry, FormRegistry
@@ -26,6 +26,8 @@ class RunPolicy(msgspec.Struct, frozen=True, kw_only=True):
       are looked at, which is why a long dialog costs what a short one does.
     - `limits`: rounds, tool calls, tokens and cost of one run.
     - `tools`: how tools are run.
+    - `guards`: who looks at what goes in, comes out and passes between model and tools.
+    - `compaction`: when older turns are told in short; None is never.
     - `chat`: how each answer is asked for; model, tools and cancelling are the run's own.
     """
 
@@ -33,14 +35,21 @@ class RunPolicy(msgspec.Struct, frozen=True, kw_only=True):
     limits: AgentLimits = AgentLimits()
     tools: ToolExecutionPolicy = ToolExecutionPolicy()
     chat: ChatOptions = ChatOptions()
+    guards: Guards = Guards()
+    compaction: Compaction | None = None
 
     @property
     def max_messages(self) -> int:
         return self.prompt.max_messages or MAX_MESSAGES
 
     def agent_settings(self, model: str) -> AgentSettings:
-        options = msgspec.structs.replace(self.chat, model=model)
-        return AgentSettings(options=options, limits=self.limits, policy=self.tools)
+        return AgentSettings(
+            options=self.options(model), limits=self.limits, policy=self.tools, guards=self.guards
+        )
+
+    def options(self, model: str) -> ChatOptions:
+        """Return how `model` is asked; "" leaves the name to the server."""
+        return msgspec.structs.replace(self.chat, model=model or None)
 
 
 class Chosen(msgspec.Struct, frozen=True):

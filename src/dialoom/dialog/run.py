@@ -25,14 +25,16 @@ from dialoom.dialog.asking import Standing, ask, cards_of
 from dialoom.dialog.errors import TurnFailedError
 from dialoom.dialog.journal import Journal, KeyedEntry
 from dialoom.dialog.outbox import outbox
-from dialoom.dialog.policy import RunBase
+from dialoom.dialog.policy import Chosen, RunBase
 from dialoom.dialog.resolve import resolve
 from dialoom.dialog.result import DialogResult
 from dialoom.dialog.standing import Turn, messages_of, turn_of
+from dialoom.dialog.summary import tell_short
 from dialoom.dialog.tap import Tap
 from dialoom.graph import Chunk, Graph, GraphEvent, ResumeCommand, RunOptions, StepCommitted
 from dialoom.graph.stream import RunStream
 from dialoom.llm import FellBack, Message, ReasoningDelta, RefusalDelta, Retrying, TextDelta, Warned
+from dialoom.llm import system as system_message
 from dialoom.tools import ToolRegistry
 
 T = TypeVar("T")
@@ -145,18 +147,33 @@ class DialogRun:
         spec = AgentSpec(
             provider=chosen.provider,
             tools=ToolRegistry(resolved.tools),
-            context=await self._context(turn, resolved.system),
+            context=await self._context(turn, resolved.system, chosen),
             settings=base.policy.agent_settings(chosen.model),
             name="dialog",
         )
         return spec, turn
 
-    async def _context(self, turn: Turn, system: str) -> tuple[Message, ...]:
+    async def _context(self, turn: Turn, system: str, chosen: Chosen) -> tuple[Message, ...]:
         """Return what the model reads before the messages of the turn."""
-        policy, journal = self._base.policy, self._journal
+        policy, journal, cards = self._base.policy, self._journal, self._base.cards
         await journal.hold(turn.seen - policy.max_messages)
         entries = journal.transcript.recent(policy.max_messages, before=turn.seen)
-        return prompt(entries, system=system or None, limits=policy.prompt, registry=self._base.cards)
+        if policy.compaction is None:
+            return prompt(entries, system=system or None, limits=policy.prompt, registry=cards)
+        told = await tell_short(
+            entries,
+            journal.settings.summary,
+            start=turn.seen - len(entries),
+            cards=cards,
+            provider=chosen.provider,
+            options=policy.options(chosen.model),
+            compaction=policy.compaction,
+        )
+        if told.problem:
+            self._telling.noticed("summary", told.problem)
+        journal.set(msgspec.structs.replace(journal.settings, summary=told.summary))
+        await journal.flush()
+        return (*((system_message(system),) if system else ()), *told.messages)
 
     async def _on(self, event: GraphEvent) -> None:
         match event:

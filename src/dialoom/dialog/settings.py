@@ -18,11 +18,23 @@ MAX_SYSTEM = 256 * 1024
 MAX_GUIDES = 64
 
 
+class KeptSummary(msgspec.Struct, frozen=True):
+    """What stands for the first `entries` of a log in the view of a model.
+
+    `tried` is how long the log was when a newer one could not be had, 0 since the last that could.
+    """
+
+    entries: int = 0
+    text: str = ""
+    tried: int = 0
+
+
 class DialogSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The choices of one dialog. An empty id leaves the choice to the center or the provider.
 
     `guides` are the places in the log where system texts stand, so that opening a long dialog can read them
-    without reading all. `active_skills` are the skills a person switched on.
+    without reading all. `active_skills` are the skills a person switched on. `summary` is what a model reads
+    of the oldest turns.
     """
 
     provider_id: str = ""
@@ -32,6 +44,7 @@ class DialogSettings(msgspec.Struct, frozen=True, kw_only=True):
     branch_from_id: str = ""
     active_skills: tuple[str, ...] = ()
     guides: tuple[int, ...] = ()
+    summary: KeptSummary | None = None
     kit: Kit = EMPTY_KIT
 
     def to_dict(self) -> dict[str, object]:
@@ -44,6 +57,7 @@ class DialogSettings(msgspec.Struct, frozen=True, kw_only=True):
             "branchFrom": self.branch_from_id,
             "activeSkills": list(self.active_skills),
             "guides": list(self.guides),
+            "summary": msgspec.to_builtins(self.summary),
             **kit_to_dict(self.kit),
         }
 
@@ -58,6 +72,7 @@ class _Stored(msgspec.Struct, frozen=True, rename="camel"):
     branch_from: str = ""
     active_skills: tuple[str, ...] = ()
     guides: tuple[int, ...] = ()
+    summary: KeptSummary | None = None
 
 
 def settings_from_dict(fields: Mapping[str, object]) -> DialogSettings:
@@ -67,7 +82,8 @@ def settings_from_dict(fields: Mapping[str, object]) -> DialogSettings:
     except msgspec.ValidationError as error:
         raise UsageError(f"these are not a dialog's settings: {one_line(str(error))}; mend them") from error
     texts = (stored.provider_id, stored.model_id, stored.branch_from, *stored.active_skills)
-    if len(stored.system) > MAX_SYSTEM or any(len(text) > MAX_NAME for text in texts):
+    told = stored.summary.text if stored.summary else ""
+    if max(len(stored.system), len(told)) > MAX_SYSTEM or any(len(text) > MAX_NAME for text in texts):
         raise UsageError(
             "these are not a dialog's settings: a name or the system text is too long; shorten it"
         )
@@ -79,6 +95,7 @@ def settings_from_dict(fields: Mapping[str, object]) -> DialogSettings:
         branch_from_id=stored.branch_from,
         active_skills=stored.active_skills[:MAX_GUIDES],
         guides=stored.guides[:MAX_GUIDES],
+        summary=stored.summary,
         kit=kit_from_dict(fields),
     )
 
