@@ -36,6 +36,9 @@ _LISTS: Final = {
 _FILLED: Final[Mapping[str, object]] = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 """What the newest revision requires of every listing; a cautious value for a server that left it out."""
 
+_WORDS_ONLY: Final = frozenset({"content", "isError", "resultType"})
+_TEXT_BLOCK: Final = frozenset({"type", "text"})
+
 Raw = dict[str, Any]
 """A JSON object as the SDK hands it over; it is read here and parsed there."""
 
@@ -113,7 +116,8 @@ class FrameRepair:
                 self.capabilities = _object(result.get("capabilities"))
                 return result
             case "tools/call":
-                return result if _is_valid(asked, result) else _mended_call(asked, result)
+                fine = _is_plain(result) or _is_valid(asked, result)
+                return result if fine else _mended_call(asked, result)
             case method if method in _LISTS:
                 return result if _is_valid(asked, result) else self._mended_list(asked, result)
             case _:
@@ -154,6 +158,18 @@ class FrameRepair:
         meta = _object((params or {}).get("_meta"))
         version = meta.get(PROTOCOL_VERSION_META_KEY)
         return version if version in KNOWN_PROTOCOL_VERSIONS else self._version
+
+
+def _is_plain(result: Raw) -> bool:
+    """Whether a result is nothing but words, as most are: seen at a glance, without all of the schema."""
+    if not _WORDS_ONLY.issuperset(result) or not isinstance(result.get("isError", False), bool):
+        return False
+    if result.get("resultType", "complete") != "complete" or not isinstance(result.get("content"), list):
+        return False
+    return all(
+        _object(block).keys() == _TEXT_BLOCK and block["type"] == "text" and isinstance(block["text"], str)
+        for block in cast("list[Raw]", result["content"])
+    )
 
 
 def _mended_call(asked: _Asked, result: Raw) -> Raw:

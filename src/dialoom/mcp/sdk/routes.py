@@ -18,7 +18,7 @@ from dialoom.mcp.options import MCPOptions
 from dialoom.mcp.redact import Redaction
 from dialoom.mcp.sdk.notices import NoticeStream
 from dialoom.mcp.sdk.oauth import oauth_login
-from dialoom.mcp.sdk.soft import HTTP, SoftTransport, failure_of, refusal_of
+from dialoom.mcp.sdk.soft import HTTP, SoftClient, failure_of, refusal_of
 from dialoom.mcp.sdk.streams import LineStreams, Link, Reader, SdkStreams, Writer
 from dialoom.mcp.sse import SseTransport
 from dialoom.mcp.stdio import StdioTransport, child_environment
@@ -132,15 +132,12 @@ class HttpRoute:
     @asynccontextmanager
     async def _streamable(self, link: Link) -> AsyncGenerator[tuple[Reader, Writer]]:
         async with self._client() as inner:
-            soft = SoftTransport(inner, link, notices=partial(self._notices, link))
-            async with httpx2.AsyncClient(
-                transport=soft, headers=inner.headers, timeout=inner.timeout
-            ) as outer:
-                transport = streamable_http_client(
-                    self._config.url, http_client=outer, max_sse_event_size=MAX_MESSAGE_BYTES
-                )
-                async with SdkStreams(transport, link) as streams:
-                    yield streams
+            soft = SoftClient(inner, link, notices=partial(self._notices, link))
+            transport = streamable_http_client(
+                self._config.url, http_client=soft, max_sse_event_size=MAX_MESSAGE_BYTES
+            )
+            async with SdkStreams(transport, link) as streams:
+                yield streams
 
     @asynccontextmanager
     async def _sse(self, link: Link) -> AsyncGenerator[tuple[Reader, Writer]]:
@@ -174,7 +171,7 @@ class HttpRoute:
             self._config.url, settings, store=options.tokens, visit=options.visit, clock=options.clock
         )
 
-    def _notices(self, link: Link, soft: SoftTransport, request: httpx2.Request) -> NoticeStream | None:
+    def _notices(self, link: Link, soft: SoftClient, request: httpx2.Request) -> NoticeStream | None:
         """Return the stream of notices, None when the config or the server wants none."""
         able = link.repair.capabilities
         if not self._config.subscribe or (able and not _NOTIFYING & able.keys()):

@@ -60,7 +60,7 @@ class _ErrorBody(msgspec.Struct, frozen=True):
     error: _RpcError
 
 
-class SoftTransport(httpx2.AsyncBaseTransport):
+class SoftClient(httpx2.AsyncClient):
     """Sends through `inner`, and turns what goes wrong into answers that the SDK can read.
 
     A request that fails is answered with a JSON-RPC error whose data hold an `HttpFailure` under `HTTP`.
@@ -72,15 +72,21 @@ class SoftTransport(httpx2.AsyncBaseTransport):
         inner: httpx2.AsyncClient,
         link: Link,
         *,
-        notices: Callable[["SoftTransport", httpx2.Request], NoticeStream | None],
+        notices: Callable[["SoftClient", httpx2.Request], NoticeStream | None],
     ) -> None:
+        super().__init__(transport=httpx2.AsyncBaseTransport())  # never used: it sends through `inner`
         self._inner = inner
         self._link = link
         self._notices = notices
         self._login_failed: HttpFailure | None = None
         self._resumed: Counter[str] = Counter()
 
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+    def build_request(self, *args: Any, **options: Any) -> httpx2.Request:
+        """Build it as `inner` would: with its headers, cookies and time-outs."""
+        return self._inner.build_request(*args, **options)
+
+    async def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
+        """Send it as the SDK wants it: unread, no redirect followed. A POST never raises."""
         match request.method:
             case "POST":
                 return await self._posted(request)
@@ -110,9 +116,6 @@ class SoftTransport(httpx2.AsyncBaseTransport):
         finally:
             await response.aclose()
 
-    async def aclose(self) -> None:
-        """The inner client belongs to whoever made it."""
-
     async def _posted(self, request: httpx2.Request) -> httpx2.Response:
         asked = msgspec.json.decode(request.content, type=_Asked)
         if self._login_failed is not None:
@@ -140,6 +143,14 @@ class SoftTransport(httpx2.AsyncBaseTransport):
             return _answer(request, asked, failure, said=said)
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if response.is_redirect or kind != "application/json":
+            return response
+        length = response.headers.get("content-length", "")
+        if (
+            length.isdecimal()
+            and int(length) <= MAX_MESSAGE_BYTES
+            and "content-encoding" not in response.headers
+        ):
+            await response.aread()
             return response
         body = await _read(response, MAX_MESSAGE_BYTES)
         if body is None:

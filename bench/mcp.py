@@ -1,0 +1,125 @@
+"""What our client costs over the bare SDK it stands on, how it reads long lines, and how servers start."""
+
+import asyncio
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+from bench.report import Row
+from dialoom.mcp import MCPClient, MCPHost, MCPServerConfig, Transport
+
+PACKAGES = ("mcp", "httpx2")
+SERVER = Path(__file__).with_name("mcp_server.py")
+CALLS = 300
+ROUNDS = 9
+LONG_LINE = 40_000_000
+LONG_LINE_SECONDS = 2.0
+PER_CALL = 1.15
+SLEEP = 2.0
+
+Call = Callable[[], Awaitable[Any]]
+Timer = Callable[[], float]
+
+
+def rows() -> list[Row]:
+    """Return the rows; each ratio is of one run, both sides in turn against one server each."""
+    return asyncio.run(_rows())
+
+
+async def _rows() -> list[Row]:
+    found: list[Row] = []
+    async with _stdio_pair() as (ours, theirs, client):
+        found += await _per_call("stdio", ours, theirs)
+        began = time.perf_counter()
+        await client.call_tool("fill", {"bytes": LONG_LINE})
+        took = time.perf_counter() - began
+        found.append(Row("answer of 40 MB in a line", "s", took, "2 s", LONG_LINE_SECONDS, must=1.0))
+    with _http_server() as url:
+        async with _http_pair(url) as (ours, theirs):
+            found += await _per_call("HTTP", ours, theirs)
+    one, four = await _start(1), await _start(4)
+    found.append(
+        Row("start of four servers that take two seconds", "s", four, "start of one", one, must=1.25)
+    )
+    return found
+
+
+async def _per_call(way: str, ours: Call, theirs: Call) -> list[Row]:
+    """Return what one call costs, as CPU of this process and as time."""
+    kept: list[Row] = []
+    timers: tuple[tuple[str, Timer], ...] = (("CPU", time.process_time), ("time", time.perf_counter))
+    for name, timer in timers:
+        mine, rivals = await _in_turn(ours, theirs, timer)
+        row = f"tool call over {way}, {name}"
+        kept.append(Row(row, "ms", 1000 * mine, "the bare SDK", 1000 * rivals, must=PER_CALL))
+    return kept
+
+
+async def _in_turn(ours: Call, theirs: Call, timer: Timer) -> tuple[float, float]:
+    taken: tuple[list[float], list[float]] = ([], [])
+    for _ in range(ROUNDS):
+        for times, call in zip(taken, (ours, theirs), strict=True):
+            began = timer()
+            for _ in range(CALLS):
+                await call()
+            times.append((timer() - began) / CALLS)
+    return statistics.median(taken[0]), statistics.median(taken[1])
+
+
+@asynccontextmanager
+async def _stdio_pair() -> AsyncGenerator[tuple[Call, Call, MCPClient]]:
+    import mcp
+
+    arguments = [str(SERVER), "stdio"]
+    config = MCPServerConfig("fill", command=sys.executable, arguments=arguments)
+    bare = mcp.Client(mcp.StdioServerParameters(command=sys.executable, args=arguments), mode="legacy")
+    async with MCPClient(config) as client, bare:
+        await bare.list_tools()  # so that it knows the tool, and lists nothing while it is measured
+        yield _calling(client), _calling(bare), client
+
+
+@asynccontextmanager
+async def _http_pair(url: str) -> AsyncGenerator[tuple[Call, Call]]:
+    import mcp
+
+    config = MCPServerConfig("fill", transport=Transport.STREAMABLE_HTTP, url=url)
+    bare = mcp.Client(url, mode="legacy")
+    async with MCPClient(config) as client, bare:
+        await bare.list_tools()
+        yield _calling(client), _calling(bare)
+
+
+def _calling(client: Any) -> Call:
+    return lambda: client.call_tool("fill", {"bytes": 100})
+
+
+@contextmanager
+def _http_server() -> Generator[str]:
+    server = subprocess.Popen([sys.executable, str(SERVER), "http"], stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    try:
+        yield f"http://127.0.0.1:{int(server.stdout.readline())}/mcp"
+    finally:
+        server.kill()
+        server.communicate()
+
+
+async def _start(count: int) -> float:
+    """Return how long it takes until so many servers that sleep at their start can be used."""
+    sleepy = f"import runpy, sys, time; time.sleep({SLEEP}); sys.argv[1:] = ['stdio']"
+    code = f"{sleepy}; runpy.run_path({str(SERVER)!r}, run_name='__main__')"
+    configs = [
+        MCPServerConfig(f"sleepy-{number}", command=sys.executable, arguments=["-c", code])
+        for number in range(count)
+    ]
+    began = time.perf_counter()
+    async with MCPHost(configs) as host:
+        fares = await host.settle(60)
+        took = time.perf_counter() - began
+        assert {each.state for each in fares} == {"ready"}, fares
+    return took
