@@ -248,12 +248,13 @@ async def test_a_tool_asks_while_it_runs_and_begins_anew_with_each_answer() -> N
     model = MockProvider().queue_tool_calls(call("c1", "book", day="Monday")).queue_text("Booked.")
     agent = ReActAgent(model, [book])
     first = await agent.run("Book Monday.")
+    assert (first.stop_reason, first.error) == ("needs_approval", None)
     assert first.pending == (
         Question(
             id="c1",
             tool="book",
             payload={"form": "which hour on Monday?"},
-            question="tools[0]#tool/1",
+            question="tools[0]#tool/1/1",
         ),
     )
     refused = await agent.resume(AgentResult.from_json(first.to_json()), {"c1": "noon"})

@@ -65,25 +65,43 @@ async def test_a_context_that_is_a_function_is_asked_each_time_and_never_stored(
     assert result_of(run, spec).answer == "On the Rhone."
 
 
+class Card(msgspec.Struct):
+    title: str
+
+
+def nested(depth: int) -> list[Any]:
+    return [nested(depth - 1)] if depth else []
+
+
 async def test_what_a_tool_shows_to_people_is_kept_beside_what_it_tells_the_model(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    class Card(msgspec.Struct):
-        title: str
+    cards: dict[str, object] = {
+        "a map": Card("a map"),
+        "nothing": object(),
+        "too much": Card("x" * 300_000),
+        "too deep": nested(150),
+        "half": Card("a plan \ud83d"),
+    }
 
     @tool
     async def draw(what: str) -> ToolResult:
-        return ToolResult(content="drawn", card=Card(what) if what != "nothing" else object())
+        return ToolResult(content="drawn", card=cards[what])
 
-    drawn = enumerate(["a map", "nothing", "a plan"], start=1)
-    model = MockProvider().queue_tool_calls(*(call(f"c{at}", "draw", what=what) for at, what in drawn))
+    drawn = (call(f"c{at}", "draw", what=what) for at, what in enumerate(cards))
+    model = MockProvider().queue_tool_calls(*drawn)
     spec = AgentSpec(provider=model.queue_text("Here."), tools=ToolRegistry([draw]))
     run = await agent_graph(spec).run(begin([user("Draw.")]))
     assert list(run.state["cards"]) == [
-        {"call_id": "c1", "card": {"title": "a map"}},
-        {"call_id": "c3", "card": {"title": "a plan"}},
+        {"call_id": "c0", "card": {"title": "a map"}},
+        {"call_id": "c4", "card": {"title": "a plan \ufffd"}},
     ]
-    assert "card of a tool cannot be kept" in caplog.text
+    told = [record.message for record in caplog.records]
+    assert told == [
+        "card of a tool cannot be kept",
+        "card of a tool is too large to be kept",
+        "card of a tool cannot be kept",
+    ]
 
 
 async def test_a_task_that_is_cancelled_itself_hears_of_it() -> None:

@@ -18,6 +18,7 @@ class Notebook:
     def __init__(self) -> None:
         self.kept: dict[str, Any] = {}
         self.answers: dict[str, Any] = {}
+        self.asked: list[tuple[object, str, str]] = []
 
     def once(self, key: str, effect: Callable[[], T]) -> T:
         if key not in self.kept:
@@ -29,7 +30,8 @@ class Notebook:
             self.kept[key] = await effect()
         return self.kept[key]
 
-    def ask(self, payload: object, *, key: str, schema: object | None) -> Any:
+    def ask(self, payload: object, *, key: str, refused: str) -> Any:
+        self.asked.append((payload, key, refused))
         return self.answers[key]
 
 
@@ -83,10 +85,37 @@ async def test_a_tool_gets_the_answer_to_what_it_asks() -> None:
         return f"booked at {ctx.ask('which hour?')}"
 
     notebook = Notebook()
-    notebook.answers["1"] = 12
-    assert (
-        await ToolRegistry([book]).execute(call("book"), ToolRun(journal=notebook))
-    ).content == "booked at 12"
+    notebook.answers["1/1"] = 12
+    run = ToolRun(journal=notebook)
+    assert (await ToolRegistry([book]).execute(call("book"), run)).content == "booked at 12"
+
+
+def early(answer: object) -> object:
+    if answer != 7:
+        raise ValueError("too late")
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("schema", "wrong", "right", "refused"),
+    [
+        (int, "noon", 12, "the answer does not fit: Expected `int`, got `str`"),
+        (list[int], [None], [12], "the answer does not fit: Expected `int`, got `null` - at `$[0]`"),
+        (early, 12, 7, "the answer does not fit: too late"),
+    ],
+)
+async def test_an_answer_that_does_not_fit_is_asked_for_again(
+    schema: object, wrong: object, right: object, refused: str
+) -> None:
+    @tool
+    async def book(ctx: ToolContext) -> object:
+        return ctx.ask("which hour?", key="hour", schema=schema)
+
+    notebook = Notebook()
+    notebook.answers |= {"hour/1": wrong, "hour/2": right}
+    result = await ToolRegistry([book]).execute(call("book"), ToolRun(journal=notebook))
+    assert result.structured == right
+    assert notebook.asked == [("which hour?", "hour/1", ""), ("which hour?", "hour/2", refused)]
 
 
 async def test_a_tool_that_nobody_can_answer_is_told_so() -> None:

@@ -15,11 +15,11 @@ from dialoom.base.cancel import Cancelled
 from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line
 from dialoom.graph.context import NodeContext
-from dialoom.graph.errors import Interrupted
+from dialoom.graph.frozen import freeze
 from dialoom.llm.messages import Message, ToolCall, tool_result
 from dialoom.llm.usage_limits import Spent
 from dialoom.tools.context import Progress, ToolRun
-from dialoom.tools.observe import to_plain
+from dialoom.tools.observe import to_plain, without_surrogates
 from dialoom.tools.result import ToolResult, failed
 from dialoom.tools.tool import Tool
 
@@ -28,6 +28,7 @@ T = TypeVar("T")
 IN_DOUBT = "the program stopped while this call was under way, so it may have taken effect or not; look first"
 DENIED = "a person did not allow this call, so it was not run"
 MAX_REASON = 500
+MAX_CARD_BYTES = 256 * 1024
 _log = logging.getLogger("dialoom.agent")
 
 
@@ -51,7 +52,6 @@ class CallWork:
         self._said = said
         self._agent = ""
         self._spent = Spent()
-        self._begun: int | None = None
 
     async def end(self) -> CallEnd:
         """Carry the call out. Raises `Interrupted` while a person is waited for, `Cancelled` when stopped."""
@@ -132,11 +132,7 @@ class CallWork:
             fresh = True
             return True
 
-        memo = self._nest.memo
-        # without an answer since, it never paused; looking at the whole note costs more
-        notes = memo.note().once if memo.answers else ()
-        self._begun = sum(key.startswith("paused/") for key, _ in notes)
-        await self._ctx.aonce(f"begun/{self._begun}", begin)
+        await self._ctx.aonce(f"begun/{len(self._nest.memo.answers)}", begin)
         return fresh
 
     async def _run(self, call: ToolCall) -> ToolResult:
@@ -153,12 +149,7 @@ class CallWork:
             clock=nest.clock,
             journal=_CallJournal(ctx, call),
         )
-        try:
-            result = await tools.execute_checked(call, run, policy=self._spec.settings.policy)
-        except Interrupted:
-            if self._begun is not None:
-                await ctx.aonce(f"paused/{self._begun}", _true)
-            raise
+        result = await tools.execute_checked(call, run, policy=self._spec.settings.policy)
         if result.cancelled and ctx.stop_requested:
             raise Cancelled  # the run is stopped: the call stays open, and a resumed run takes it up
         if isinstance(tool, Handoff) and not result.is_error:
@@ -201,13 +192,9 @@ class _CallJournal:
     async def aonce(self, key: str, effect: Callable[[], Awaitable[T]]) -> T:
         return await self._ctx.aonce(f"tool/{key}", effect)
 
-    def ask(self, payload: object, *, key: str, schema: object | None) -> Any:
-        question = Question(id=self._call.id, tool=self._call.name, payload=payload)
-        return self._ctx.interrupt(question, key=f"tool/{key}", schema=schema)
-
-
-async def _true() -> bool:
-    return True
+    def ask(self, payload: object, *, key: str, refused: str) -> Any:
+        question = Question(id=self._call.id, tool=self._call.name, payload=payload, refused=refused)
+        return self._ctx.interrupt(question, key=f"tool/{key}")
 
 
 def _edited(call: ToolCall, arguments: Mapping[str, object]) -> ToolCall:
@@ -221,10 +208,16 @@ def _blocked(blocked: Blocked, tool: str) -> ToolResult:
 
 
 def _card_of(result: ToolResult, tool: str) -> object:
+    """Return the card as values that any store keeps, None without one and for one that is none of these."""
     if result.card is None:
         return None
     try:
-        return to_plain(result.card)
+        card = freeze(without_surrogates(to_plain(result.card)))
+        size = len(msgspec.json.encode(card))
     except Exception:  # noqa: BLE001 - seam: a foreign card writes itself here
         _log.exception("card of a tool cannot be kept", extra={"tool": tool})
         return None
+    if size > MAX_CARD_BYTES:
+        _log.warning("card of a tool is too large to be kept", extra={"tool": tool, "bytes": size})
+        return None
+    return card

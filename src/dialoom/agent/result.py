@@ -166,7 +166,7 @@ def pending_of(interrupt: Interrupt) -> Pending:
     asked: Any = interrupt.payload
     if not isinstance(asked, Approval | Question):
         asked = Question(id=interrupt.id, tool=interrupt.node, payload=asked)
-    return msgspec.structs.replace(asked, question=interrupt.id, refused=interrupt.refused)
+    return msgspec.structs.replace(asked, question=interrupt.id, refused=interrupt.refused or asked.refused)
 
 
 def _reason_of(run: RunResult) -> AgentStopReason:

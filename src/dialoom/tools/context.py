@@ -5,7 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from threading import Lock, get_ident
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar, cast, get_origin
 
 import msgspec
 
@@ -13,11 +13,13 @@ from dialoom.base.cancel import CancelScope
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
 from dialoom.base.errors import UsageError
 from dialoom.base.ids import new_id
+from dialoom.base.text import one_line
 
 T = TypeVar("T")
 
 _log = logging.getLogger("dialoom.tools")
 
+MAX_REFUSAL: Final = 300
 MAX_UNSEEN: Final = 1000
 """So many notices of one call may wait for the event loop; what comes on top is dropped."""
 
@@ -31,11 +33,15 @@ class Progress(msgspec.Struct, frozen=True):
 
 
 class Journal(Protocol):
-    """What remembers for one call over restarts, and can ask people; an agent lends it to its tools."""
+    """What remembers for one call over restarts, and can ask people; an agent lends it to its tools.
+
+    `ask` returns the answer to the question `key` once there is one; `refused` says what was wrong with the
+    answer to the question before, of which this is a repetition.
+    """
 
     def once(self, key: str, effect: Callable[[], T]) -> T: ...
     async def aonce(self, key: str, effect: Callable[[], Awaitable[T]]) -> T: ...
-    def ask(self, payload: object, *, key: str, schema: object | None) -> Any: ...
+    def ask(self, payload: object, *, key: str, refused: str) -> Any: ...
 
 
 class ToolRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,11 +127,18 @@ class ToolContext:
         is asked for again. Raises `UsageError` where the tool is run by nobody who could ask.
         """
         self.raise_if_stopped()
-        if self._run.journal is None:
+        journal, refused, asked = self._run.journal, "", 0
+        if journal is None:
             raise UsageError(
                 f"tool {self.tool_name!r} asks, but nobody can be asked here; run it by an agent"
             )
-        return self._run.journal.ask(payload, key=key, schema=schema)
+        while True:
+            asked += 1  # a question of its own each time, so that what was refused stays answered
+            answer = journal.ask(payload, key=f"{key}/{asked}", refused=refused)
+            try:
+                return _fitting(answer, schema)
+            except Exception as error:  # noqa: BLE001 - seam: a schema is foreign code
+                refused = one_line(f"the answer does not fit: {error}", MAX_REFUSAL)
 
     def close(self) -> None:
         """Stop following the run; whoever made the context calls this when the call is over."""
@@ -143,6 +156,15 @@ class ToolContext:
             self._run.on_progress(Progress(self.call_id, self.tool_name, value))
         except Exception:  # noqa: BLE001 - seam: foreign code listens here
             _log.exception("progress listener failed", extra={"tool": self.tool_name})
+
+
+def _fitting(answer: Any, schema: object | None) -> Any:
+    if schema is None:
+        return answer
+    # list[int] can be called too, but is a type
+    if callable(schema) and not isinstance(schema, type) and get_origin(schema) is None:
+        return schema(answer)
+    return msgspec.convert(answer, cast("type[Any]", schema))
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:
