@@ -146,6 +146,8 @@ def test_a_run_has_to_begin_somewhere() -> None:
 
 
 def test_a_node_that_no_path_leads_to_is_a_mistake_unless_it_is_marked_dynamic() -> None:
+    """G23."""
+
     def describe(builder: GraphBuilder) -> None:
         start_with(builder, "a")
         builder.add_node("island", nothing)

@@ -89,6 +89,7 @@ def test_reducers_have_names_for_those_who_look_at_them() -> None:
 def test_a_write_that_does_not_fit_names_node_channel_and_reason(
     reducer: Reducer, old: Any, new: Any, type_: Any, reason: str
 ) -> None:
+    """G27."""
     result = one_write(reducer, old=old, new=new, type=type_).run_sync()
     assert result.stop_reason == "error"
     assert result.errors == (NodeError(node="write", message=f"write to channel 'cell' refused: {reason}"),)
@@ -96,6 +97,7 @@ def test_a_write_that_does_not_fit_names_node_channel_and_reason(
 
 
 def test_an_unknown_channel_is_an_error_that_lists_the_channels() -> None:
+    """G27."""
     builder = GraphBuilder("typo")
     builder.add_channel("text")
     builder.add_channel("count")
@@ -181,6 +183,7 @@ def test_what_a_node_read_it_may_write_elsewhere() -> None:
 
 
 def test_a_node_that_changes_what_it_reads_fails_and_nobody_else_notices() -> None:
+    """G25."""
     mine = {"items": [1], "facts": {"a": [1]}, "log": [[1]]}
 
     def meddle(ctx: NodeContext) -> None:

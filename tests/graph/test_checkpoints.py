@@ -287,6 +287,7 @@ def test_a_graph_built_again_resumes_what_its_twin_left() -> None:
 
 
 def test_a_graph_without_the_node_a_thread_waits_for_says_so() -> None:
+    """G13: a node that was renamed without a migration."""
     store = MemoryCheckpointStore()
     old = line("a", "b", store=store)
     old.run_sync(None, RunOptions(thread_id="alice", max_steps=1))
@@ -316,6 +317,7 @@ def two_versions(change: Callable[[GraphBuilder], None], store: MemoryCheckpoint
 
 
 def test_a_channel_that_is_no_longer_there_is_left_out_and_a_new_one_has_its_default() -> None:
+    """G13: a channel that was removed."""
     store = MemoryCheckpointStore()
 
     def old(builder: GraphBuilder) -> None:
@@ -348,6 +350,7 @@ def test_a_channel_that_is_no_longer_there_is_left_out_and_a_new_one_has_its_def
 def test_a_channel_that_changed_its_reducer_keeps_what_it_held(
     old: Any, new: Any, first: Any, second: Any, both: Any
 ) -> None:
+    """G4: nothing is lost when a channel changes its kind."""
     store = MemoryCheckpointStore()
 
     def build(reducer: Any) -> Graph:

@@ -53,6 +53,7 @@ class Slow:
 
 
 async def test_of_two_runs_on_one_thread_the_second_is_rejected_and_harms_nobody() -> None:
+    """G28."""
     heard = Heard()
     slow = Slow(heard)
     first, second = slow.run("x", "reject"), slow.run("y", "reject")
@@ -66,6 +67,7 @@ async def test_of_two_runs_on_one_thread_the_second_is_rejected_and_harms_nobody
 
 
 async def test_queued_runs_follow_each_other_in_order_and_none_is_lost() -> None:
+    """G28: six inputs, no loss."""
     slow = Slow()
     runs = [slow.run(word, "queue") for word in "uvwxyz"]
     await settle()

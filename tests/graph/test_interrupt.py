@@ -98,6 +98,7 @@ def test_a_resumed_node_runs_from_its_first_line_and_gets_its_answers_in_order()
 @pytest.mark.promise("graph-057")
 @pytest.mark.parametrize("how", ["sync", "async"])
 def test_only_answered_tasks_run_again_and_siblings_that_finished_never_do(how: str) -> None:
+    """G7: a is done, b asks twice, c asks once."""
     runs: Counter[str] = Counter()
 
     def asking(name: str, times: int) -> Any:
@@ -218,6 +219,7 @@ def test_an_answer_when_nothing_is_asked_is_refused() -> None:
 
 @pytest.mark.parametrize("retry", [None, RetryPolicy(delay=0)])
 def test_no_except_and_no_retry_swallows_a_question(retry: RetryPolicy | None) -> None:
+    """G10."""
     tries: list[int] = []
 
     def careful(ctx: NodeContext) -> dict[str, list[str]]:
@@ -293,6 +295,7 @@ def charging(charges: list[str], store: MemoryCheckpointStore, *, fails: bool = 
 
 
 def test_an_effect_before_questions_happens_once_also_over_a_restart() -> None:
+    """G9."""
     charges: list[str] = []
     store = MemoryCheckpointStore()
     charging(charges, store).run_sync(None, ALICE)

@@ -50,6 +50,7 @@ def branches(wait: Wait, takes: list[str], store: MemoryCheckpointStore | None =
     ],
 )
 def test_a_join_runs_its_target_once(wait: Wait, takes: list[str], said: list[str]) -> None:
+    """G17: a branch that was not taken is not waited for."""
     result = branches(wait, takes).run_sync()
     assert (result.stop_reason, result.state["said"]) == ("finished", said)
 
@@ -60,6 +61,7 @@ def test_a_join_runs_its_target_once(wait: Wait, takes: list[str], said: list[st
 def test_a_join_that_can_never_have_enough_is_an_error_and_not_silence(
     wait: Wait, takes: list[str], missing: str
 ) -> None:
+    """G17: with wait="all" it is an error."""
     graph = branches(wait, takes, MemoryCheckpointStore())
     stalled = graph.run_sync(None, ALICE)
     message = (
@@ -73,6 +75,8 @@ def test_a_join_that_can_never_have_enough_is_an_error_and_not_silence(
 def test_declared_as_a_join_branches_of_unequal_length_meet_once_and_with_plain_edges_twice(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    """G18."""
+
     def fork() -> GraphBuilder:
         builder = speakers("a", "b", "b2", "c", "d")
         for source, target in ((START, "a"), ("a", "b"), ("a", "c"), ("b", "b2")):

@@ -10,6 +10,7 @@ import pytest
 
 from dialoom.graph import (
     START,
+    Chunk,
     Graph,
     GraphBuilder,
     GraphBuildError,
@@ -19,6 +20,7 @@ from dialoom.graph import (
     NodeResult,
     Reducers,
     ResumeCommand,
+    Retry,
     RetryPolicy,
     RunControl,
     RunOptions,
@@ -47,6 +49,7 @@ def scoring(node: Any, heard: Heard | None = None, **choices: Any) -> Graph:
 @BOTH
 @pytest.mark.parametrize("limit", [1, 2, 7, 64])
 def test_every_item_runs_exactly_once_and_results_keep_their_order(how: How, limit: int) -> None:
+    """G21: at any concurrency."""
     runs: Counter[int] = Counter()
 
     def square(ctx: NodeContext) -> int:
@@ -92,6 +95,7 @@ def test_no_more_items_are_in_flight_than_the_limit_says(how: How) -> None:
 
 
 def test_sixty_four_items_that_wait_wait_together() -> None:
+    """G21: fan-out is not as narrow as a default pool."""
     all_here = threading.Barrier(64)
     result = scoring(lambda _: all_here.wait(PATIENCE) >= 0, max_concurrency=64).run_sync(
         {"items": list(range(64))}
@@ -262,3 +266,23 @@ def test_what_is_wrong_with_a_map_is_named_at_build() -> None:
         ("bad-map", "max_concurrency is 0; give 1 or more"),
         ("bad-map", "on_item_error is 'retry'; it may be: fail, collect, skip"),
     ]
+
+
+def test_what_items_emit_and_their_retries_say_which_item_it_was() -> None:
+    def item(ctx: NodeContext) -> int:
+        ctx.emit(ctx.input)
+        if ctx.attempt == 1 and ctx.item == 1:
+            raise OSError
+        return ctx.input
+
+    heard = Heard()
+    builder = GraphBuilder("items")
+    builder.add_channel("numbers", default=[7, 8])
+    builder.add_channel("results")
+    policy = RetryPolicy(delay=0)
+    builder.add_map("each", item, over="numbers", into="results", max_concurrency=1, retry=policy)
+    builder.add_edge(START, "each")
+    builder.build(observers=[heard]).run_sync()
+    chunks = [(event.item, event.value) for event in heard.events if isinstance(event, Chunk)]
+    assert chunks == [(0, 7), (1, 8), (1, 8)]
+    assert [event.item for event in heard.events if isinstance(event, Retry)] == [1]

@@ -164,6 +164,7 @@ def graph_of(
 @given(plans(), WRITES, st.integers(1, 4))
 @settings(deadline=None)
 def test_a_reload_equals_what_was_live(plan: Any, inputs: dict[str, Any], resumes: int) -> None:
+    """G2: what is reloaded is what was live, and so is every replay of it."""
     store = MemoryCheckpointStore()
     graph = graph_of(plan, store)
     options = RunOptions(thread_id="alice", max_steps=4)
@@ -205,6 +206,7 @@ def test_with_and_without_a_store_sync_and_async_a_run_comes_to_the_same(
 @given(st.permutations(range(5)), st.lists(WRITES, min_size=5, max_size=5))
 @settings(deadline=None, max_examples=50)
 def test_who_finishes_first_does_not_matter(order: list[int], writes: list[dict[str, Any]]) -> None:
+    """G2: five nodes at once, whoever finishes first."""
     plan = [(each, [], "edges") for each in writes]
 
     def build(store: MemoryCheckpointStore, wrap: Any) -> Graph:

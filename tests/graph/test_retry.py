@@ -297,6 +297,7 @@ class Stuck:
 async def test_control_returns_at_the_deadline_of_a_plain_node_and_what_it_says_later_is_dropped(
     how: str,
 ) -> None:
+    """G15."""
     stuck, heard = Stuck(), Heard()
     graph = one_node(stuck, heard, timeout=0.05)
     result = await asyncio.to_thread(graph.run_sync) if how == "sync" else await graph.run()

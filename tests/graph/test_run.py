@@ -154,6 +154,7 @@ def test_a_node_may_return_a_mapping_a_result_or_nothing(run: Runner) -> None:
 
 @pytest.mark.parametrize("goto", ["c", ["c"], ("c", "c", END)])
 def test_goto_overrides_the_edges_of_its_node(run: Runner, goto: Any) -> None:
+    """G22."""
     builder = speakers("b", "c")
     builder.add_node("a", lambda _: NodeResult.ok({"said": ["a"]}, goto=goto))
     builder.add_edge(START, "a")
@@ -285,6 +286,7 @@ def test_a_node_that_returns_something_else_is_told_what_to_return(
 def test_a_router_that_answers_something_unknown_ends_the_run_with_the_answers_it_may_give(
     run: Runner, answer: Any
 ) -> None:
+    """G23."""
     builder = speakers("a")
     builder.add_node("ask", saying("ask"))
     builder.add_edge(START, "ask")
@@ -307,6 +309,7 @@ def test_a_router_without_targets_may_answer_with_any_node(run: Runner) -> None:
 
 
 def test_a_router_may_always_end_its_path(run: Runner) -> None:
+    """G23: END need not be among the targets."""
     builder = speakers("a", "b")
     builder.add_edge(START, "a")
     builder.add_conditional_edges("a", lambda _: END, {"more": "b"})

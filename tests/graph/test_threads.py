@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from typing import Any
 
 import pytest
 
@@ -190,8 +191,12 @@ def test_ctrl_c_while_waiting_for_the_background_loop_ends_the_run_first(
         finally:
             cleaned.append(True)
 
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
+    here, result = threading.current_thread(), Future.result
+
+    def interrupt(future: Future[Any], timeout: float | None = None) -> Any:
+        if threading.current_thread() is here:
+            raise KeyboardInterrupt
+        return result(future, timeout)  # the workers of stores wait in the same way
 
     store = MemoryCheckpointStore()
     builder = speakers()

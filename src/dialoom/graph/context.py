@@ -45,7 +45,7 @@ class RunHandle(Protocol):
     def raise_if_stopped(self) -> None: ...
     @property
     def emit(self) -> Emit: ...
-    async def aemit(self, node: str, step: int, value: object) -> None: ...
+    async def aemit(self, node: str, item: int | None, step: int, value: object) -> None: ...
     def memo(self, context: "NodeContext") -> Memo: ...
     def nest(self, context: "NodeContext") -> Nest: ...
     def heartbeat(self) -> None: ...
@@ -99,11 +99,11 @@ class NodeContext(msgspec.Struct, frozen=True, eq=False):  # a Struct because ev
         From a worker thread it waits while the reader of a stream is behind. On an event loop it cannot wait:
         use `aemit` in an async node. Raises UsageError there when the reader falls too far behind.
         """
-        self._run.emit(self.node, self.step, value)
+        self._run.emit(self.node, self.item, self.step, value)
 
     def aemit(self, value: object) -> Coroutine[Any, Any, None]:
         """Show `value` to whoever listens to the run, waiting while the reader of a stream is behind."""
-        return self._run.aemit(self.node, self.step, value)
+        return self._run.aemit(self.node, self.item, self.step, value)
 
     def heartbeat(self) -> None:
         """Give a sign of life, for a node with an idle timeout."""
@@ -209,14 +209,14 @@ class Leash:
             raise Cancelled("timeout")
         self._run.raise_if_stopped()
 
-    def emit(self, node: str, step: int, value: object) -> None:
+    def emit(self, node: str, item: int | None, step: int, value: object) -> None:
         if not self._over:
             self.heartbeat()
-            self._run.emit(node, step, value)
+            self._run.emit(node, item, step, value)
 
-    async def aemit(self, node: str, step: int, value: object) -> None:
+    async def aemit(self, node: str, item: int | None, step: int, value: object) -> None:
         if not self._over:
-            await self._run.aemit(node, step, value)
+            await self._run.aemit(node, item, step, value)
             self.heartbeat()  # to wait for a slow reader is no idling
 
     def memo(self, context: NodeContext) -> Memo:

@@ -28,13 +28,14 @@ class NodeBegin(Event, frozen=True, kw_only=True, tag="node.begin", tag_field="t
 
 
 class Chunk(Event, frozen=True, kw_only=True, tag="node.chunk", tag_field="type"):
-    """A value a node emitted."""
+    """A value a node emitted; `item` is as in `ctx.item`."""
 
     thread_id: str
     ns: tuple[str, ...] = ()
     step: int
     node: str
     value: Any
+    item: int | None = None
 
 
 class NodeEnd(Event, frozen=True, kw_only=True, tag="node.end", tag_field="type"):
@@ -62,6 +63,7 @@ class Retry(Event, frozen=True, kw_only=True, tag="node.retry", tag_field="type"
     attempt: int
     delay: float
     message: str
+    item: int | None = None
 
 
 class InterruptEvent(Event, frozen=True, kw_only=True, tag="run.interrupt", tag_field="type"):

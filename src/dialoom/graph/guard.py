@@ -44,7 +44,7 @@ async def persevere(
             if seconds is None:
                 return outcome
             if publisher is not None:
-                publisher.retry(context.step, outcome, delay=seconds)
+                publisher.retry(context.step, outcome, delay=seconds, item=context.item)
             # a stop that comes while it waits finds the node stopped, not failed
             outcome = None
             if not context.stop_requested:

@@ -35,11 +35,11 @@ class ChildRun:
     def raise_if_stopped(self) -> None:
         """Do nothing: what is stopped here is killed."""
 
-    def emit(self, node: str, step: int, value: object) -> None:  # noqa: ARG002 - the other end knows them
+    def emit(self, node: str, item: int | None, step: int, value: object) -> None:  # noqa: ARG002 - the other end knows them
         self._frames.write("emit", value)
 
-    async def aemit(self, node: str, step: int, value: object) -> None:
-        self.emit(node, step, value)
+    async def aemit(self, node: str, item: int | None, step: int, value: object) -> None:
+        self.emit(node, item, step, value)
 
     def heartbeat(self) -> None:
         self._frames.write("heartbeat")

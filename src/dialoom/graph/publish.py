@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class Emit(Protocol):
     """Tells a value that a node emitted in a superstep."""
 
-    def __call__(self, node: str, step: int, value: object) -> None: ...
+    def __call__(self, node: str, item: int | None, step: int, value: object) -> None: ...
 
 
 class Origin(TypedDict):
@@ -98,19 +98,19 @@ class Publisher:
         """Return what tells an emitted value; on a worker thread it first waits for a reader behind."""
         return self._chunk if self.mailbox is None else self._patient
 
-    async def aemit(self, node: str, step: int, value: object) -> None:
+    async def aemit(self, node: str, item: int | None, step: int, value: object) -> None:
         """Tell an emitted value; first wait while the reader is behind."""
         mailbox = self.mailbox
         if mailbox is not None and mailbox.full():
             await mailbox.room()
-        self._chunk(node, step, value)
+        self._chunk(node, item, step, value)
 
-    def _patient(self, node: str, step: int, value: object) -> None:
+    def _patient(self, node: str, item: int | None, step: int, value: object) -> None:
         if self.mailbox is not None:
             self.mailbox.wait_for_room()
-        self._chunk(node, step, value)
+        self._chunk(node, item, step, value)
 
-    def _chunk(self, node: str, step: int, value: object) -> None:
+    def _chunk(self, node: str, item: int | None, step: int, value: object) -> None:
         """Tell a value: the one event that comes by the thousand, so it is spelled out at half the cost."""
         tally = self._tally
         self._acquire()
@@ -126,6 +126,7 @@ class Publisher:
                 step=step,
                 node=node,
                 value=value,
+                item=item,
             )
             self._tell(event)
         finally:
@@ -156,7 +157,7 @@ class Publisher:
                 if at == step:
                     self.node_end(step, node, "cancelled", item)
 
-    def retry(self, step: int, error: NodeError, *, delay: float) -> None:
+    def retry(self, step: int, error: NodeError, *, delay: float, item: int | None) -> None:
         with self._lock:
             if self._tally.over:
                 return
@@ -169,6 +170,7 @@ class Publisher:
                     attempt=error.attempts,
                     delay=delay,
                     message=error.message,
+                    item=item,
                 )
             )
 

@@ -148,11 +148,11 @@ class Run:
     def raise_if_stopped(self) -> None:
         self.stop.raise_if_requested()
 
-    async def aemit(self, node: str, step: int, value: object) -> None:
+    async def aemit(self, node: str, item: int | None, step: int, value: object) -> None:
         if self.stop.reason() is not None:
             await _let_the_stop_in()
         if self.publisher is not None:
-            await self.publisher.aemit(node, step, value)
+            await self.publisher.aemit(node, item, step, value)
 
     def heartbeat(self) -> None:
         if self._outer is not None:
@@ -421,7 +421,7 @@ def _nothing_came_of(nodes: Sequence[str]) -> NodeError:
     return refused(nodes[0], reason)
 
 
-def _unheard(node: str, step: int, value: object) -> None:
+def _unheard(node: str, item: int | None, step: int, value: object) -> None:
     """Tell nobody."""
 
 
