@@ -11,7 +11,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import distributions
 from typing import Any
 
 QUESTION = "Look at every number."
@@ -96,20 +96,14 @@ RIVALS = {"pydantic-ai-slim": pydantic_ai, "openai-agents": openai_agents}
 
 
 def main() -> None:
-    print(json.dumps({name: _version(name) for name in RIVALS}), flush=True)
+    installed = {each.name: each.version for each in distributions()}
+    print(json.dumps({name: installed.get(name) for name in RIVALS}), flush=True)
     for line in sys.stdin:
         rival, steps = line.split()
         run = RIVALS[rival](int(steps))
         began = time.process_time()
         assert run() == ANSWER
         print((time.process_time() - began) / int(steps), flush=True)
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
 
 
 if __name__ == "__main__":
