@@ -9,6 +9,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from tests.mcp.hostile_http import Message, initialized, result_of
+
 RESOURCE = "https://tools.example"
 ISSUER = "https://login.example"
 
@@ -80,10 +82,20 @@ class LoginServer:
             granted["expires_in"] = self.expires_in
         return JSONResponse(granted)
 
+    def _answer(self, message: Message) -> Response:
+        match message.get("method"):
+            case "initialize":
+                result = initialized(message, {"tools": {}})
+            case "tools/list" | "tools/call":
+                result = result_of(message)
+            case _:
+                return Response(status_code=202 if message else 200)
+        return JSONResponse({"jsonrpc": "2.0", "id": message["id"], "result": result})
+
     async def _serve(self, request: Request) -> Response:
         token = request.headers.get("authorization", "").removeprefix("Bearer ")
         self.log.append(f"call {token}".strip())
         if token in self.valid:
-            return JSONResponse({"served": token})
+            return self._answer(await request.json())
         about = f'Bearer resource_metadata="{RESOURCE}/.well-known/oauth-protected-resource/mcp"'
         return Response(status_code=401, headers={"www-authenticate": about})

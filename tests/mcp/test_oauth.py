@@ -17,6 +17,7 @@ from dialoom.mcp import (
     MCPClient,
     McpError,
     MCPOptions,
+    McpTimeouts,
     MemoryTokenStore,
     OAuth,
     TokenStore,
@@ -132,6 +133,21 @@ async def test_a_client_id_of_one_s_own_needs_no_registration() -> None:
     assert await call(server, store, None, settings=settings) == 200
     assert "register" not in server.log
     assert "client_id=own-id" in browser.visited[0]
+
+
+async def test_a_person_may_take_longer_to_log_in_than_connecting_may() -> None:
+    server = LoginServer()
+    browser = Browser(server)
+
+    async def thinks(url: str) -> None:
+        asyncio.get_running_loop().call_later(0.6, lambda: tasks.append(asyncio.ensure_future(browser(url))))
+
+    tasks: list[asyncio.Future[None]] = []
+    config = http(URL, auth=OAuth(), timeouts=McpTimeouts(connect=0.5), headers={"X-Tenant": "acme"})
+    async with asyncio.timeout(20), server.http() as own:
+        async with MCPClient(config, MCPOptions(http=own, visit=thinks, era="legacy")) as client:
+            assert [tool.name for tool in await client.tools()] == ["echo"]
+        await tasks[0]
 
 
 async def test_a_failed_login_is_not_tried_again_by_itself() -> None:

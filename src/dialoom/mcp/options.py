@@ -32,7 +32,7 @@ class MCPOptions(msgspec.Struct, frozen=True, kw_only=True):
     era: Literal["auto", "legacy"] = "auto"
     """`legacy` does not ask for the revisions without a handshake."""
     http: "httpx2.AsyncClient | None" = None
-    """A client to send everything through, with its own headers, proxies and limits. It is not closed."""
+    """A client to send everything through, with its own proxies, limits and headers. It is not closed."""
     auth: "httpx2.Auth | None" = None
     """A login of the program's own, instead of the one in the config."""
     tokens: TokenStore = msgspec.field(default_factory=MemoryTokenStore)

@@ -18,9 +18,10 @@ from dialoom.mcp.options import MCPOptions
 from dialoom.mcp.redact import Redaction
 from dialoom.mcp.sdk.notices import NoticeStream
 from dialoom.mcp.sdk.oauth import oauth_login
+from dialoom.mcp.sdk.outlet import Outlet
 from dialoom.mcp.sdk.soft import HTTP, SoftClient, failure_of, refusal_of
+from dialoom.mcp.sdk.sse import SseTransport
 from dialoom.mcp.sdk.streams import LineStreams, Link, Reader, SdkStreams, Writer
-from dialoom.mcp.sse import SseTransport
 from dialoom.mcp.stdio import StdioTransport, child_environment
 from dialoom.mcp.transport import MAX_MESSAGE_BYTES, LineTransport
 from dialoom.net.address import is_loopback, split_url
@@ -132,7 +133,7 @@ class HttpRoute:
     @asynccontextmanager
     async def _streamable(self, link: Link) -> AsyncGenerator[tuple[Reader, Writer]]:
         async with self._client() as inner:
-            soft = SoftClient(inner, link, notices=partial(self._notices, link))
+            soft = SoftClient(await self._outlet(inner), link, notices=partial(self._notices, link))
             transport = streamable_http_client(
                 self._config.url, http_client=soft, max_sse_event_size=MAX_MESSAGE_BYTES
             )
@@ -142,7 +143,7 @@ class HttpRoute:
     @asynccontextmanager
     async def _sse(self, link: Link) -> AsyncGenerator[tuple[Reader, Writer]]:
         async with self._client() as client:
-            transport = SseTransport(self._config.url, client, explain=_explain)
+            transport = SseTransport(self._config.url, await self._outlet(client), explain=_explain)
             async with LineStreams(transport, link) as streams:
                 yield streams
 
@@ -153,14 +154,15 @@ class HttpRoute:
             return
         connect = self._config.timeouts.connect
         async with httpx2.AsyncClient(
-            headers=_headers(self._config),
-            auth=await self._login(),
             # how long an answer may take is for each request to say, so nothing here bounds reading
             timeout=httpx2.Timeout(None, connect=connect, pool=connect),
             limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),
             trust_env=not is_loopback(split_url(self._config.url).hostname or ""),
         ) as client:
             yield client
+
+    async def _outlet(self, client: httpx2.AsyncClient) -> Outlet:
+        return Outlet(client, headers=_headers(self._config), auth=await self._login())
 
     async def _login(self) -> httpx2.Auth | None:
         settings = self._config.auth

@@ -18,6 +18,7 @@ from dialoom.base.clock import SYSTEM_CLOCK
 from dialoom.llm.failures import read_retry_after
 from dialoom.mcp.errors import McpError, McpErrorKind
 from dialoom.mcp.sdk.notices import NoticeStream
+from dialoom.mcp.sdk.outlet import Outlet, read_bounded
 from dialoom.mcp.sdk.streams import Link
 from dialoom.mcp.transport import MAX_MESSAGE_BYTES
 
@@ -61,7 +62,7 @@ class _ErrorBody(msgspec.Struct, frozen=True):
 
 
 class SoftClient(httpx2.AsyncClient):
-    """Sends through `inner`, and turns what goes wrong into answers that the SDK can read.
+    """Sends through `outlet`, and turns what goes wrong into answers that the SDK can read.
 
     A request that fails is answered with a JSON-RPC error whose data hold an `HttpFailure` under `HTTP`.
     The first GET is answered with the notices that `notices` makes. A failed login is not tried again.
@@ -69,21 +70,21 @@ class SoftClient(httpx2.AsyncClient):
 
     def __init__(
         self,
-        inner: httpx2.AsyncClient,
+        outlet: Outlet,
         link: Link,
         *,
         notices: Callable[["SoftClient", httpx2.Request], NoticeStream | None],
     ) -> None:
-        super().__init__(transport=httpx2.AsyncBaseTransport())  # never used: it sends through `inner`
-        self._inner = inner
+        super().__init__(transport=httpx2.AsyncBaseTransport())  # never used: all goes through `outlet`
+        self._outlet = outlet
         self._link = link
         self._notices = notices
         self._login_failed: HttpFailure | None = None
         self._resumed: Counter[str] = Counter()
 
-    def build_request(self, *args: Any, **options: Any) -> httpx2.Request:
-        """Build it as `inner` would: with its headers, cookies and time-outs."""
-        return self._inner.build_request(*args, **options)
+    def build_request(self, method: str, url: httpx2.URL | str, **options: Any) -> httpx2.Request:
+        """Build it with what `outlet` adds."""
+        return self._outlet.build(method, url, **options)
 
     async def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
         """Send it as the SDK wants it: unread, no redirect followed. A POST never raises."""
@@ -101,16 +102,16 @@ class SoftClient(httpx2.AsyncClient):
                 return httpx2.Response(410, request=request)
             case "DELETE":
                 request.extensions["timeout"] = httpx2.Timeout(GOODBYE_SECONDS).as_dict()
-                return await self._inner.send(request, stream=True, follow_redirects=False)
+                return await self._outlet.send(request)
             case _:
-                return await self._inner.send(request, stream=True, follow_redirects=False)
+                return await self._outlet.send(request)
 
     @asynccontextmanager
     async def open_notices(self, request: httpx2.Request, last_id: str) -> AsyncGenerator[httpx2.Response]:
         """Ask for the stream of notices as `request` did, after the event `last_id`."""
         headers = dict(request.headers) | ({_LAST_EVENT: last_id} if last_id else {})
         again = httpx2.Request("GET", request.url, headers=headers, extensions=request.extensions)
-        response = await self._inner.send(again, stream=True, follow_redirects=False)
+        response = await self._outlet.send(again)
         try:
             yield response
         finally:
@@ -121,7 +122,7 @@ class SoftClient(httpx2.AsyncClient):
         if self._login_failed is not None:
             return _answer(request, asked, self._login_failed)
         try:
-            response = await self._inner.send(request, stream=True, follow_redirects=False)
+            response = await self._outlet.send(request)
             return await self._softened(request, asked, response)
         except Exception as error:  # noqa: BLE001 - seam: whatever HTTP or a login raises
             failure = failure_of(error)
@@ -133,7 +134,7 @@ class SoftClient(httpx2.AsyncClient):
         self, request: httpx2.Request, asked: _Asked, response: httpx2.Response
     ) -> httpx2.Response:
         if response.status_code >= 400:
-            said = _rpc_error(await _read(response, _ERROR_BODY))
+            said = _rpc_error(await read_bounded(response, _ERROR_BODY))
             failure = _refusal(request, response, said)
             if failure.kind == "session":
                 self._link.lost.set()
@@ -152,7 +153,7 @@ class SoftClient(httpx2.AsyncClient):
         ):
             await response.aread()
             return response
-        body = await _read(response, MAX_MESSAGE_BYTES)
+        body = await read_bounded(response, MAX_MESSAGE_BYTES)
         if body is None:
             return _answer(request, asked, HttpFailure(kind="too_large", words="the answer is too large"))
         kept = {name: response.headers[name] for name in _KEPT if name in response.headers}
@@ -225,19 +226,6 @@ def _answer(
     own = cast("dict[str, object]", data) if isinstance(data, dict) else {"data": data} if data else {}
     problem = {"code": said.code, "message": said.message, "data": own | note}
     return httpx2.Response(200, json={"jsonrpc": "2.0", "id": asked.id, "error": problem}, request=request)
-
-
-async def _read(response: httpx2.Response, limit: int) -> bytes | None:
-    """Return the body, None when it has more than `limit` bytes."""
-    try:
-        body = bytearray()
-        async for piece in response.aiter_bytes():
-            body += piece
-            if len(body) > limit:
-                return None
-        return bytes(body)
-    finally:
-        await response.aclose()
 
 
 def _rpc_error(body: bytes | None) -> _RpcError | None:

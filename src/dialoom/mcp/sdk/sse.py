@@ -3,19 +3,19 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urljoin, urlsplit
 
+import httpx2
 import msgspec
 
 from dialoom.mcp.errors import McpError
+from dialoom.mcp.sdk.outlet import Outlet, read_bounded
 from dialoom.mcp.transport import MAX_MESSAGE_BYTES, Line
 from dialoom.net.sse import SseEvent, SseParser
 
-if TYPE_CHECKING:
-    import httpx2
-
 MOST_UNREAD: Final = 1024
+_UNREAD_ANSWER: Final = 64 * 1024
 _FAILED: Final = -32603
 
 
@@ -29,13 +29,12 @@ class SseTransport:
     def __init__(
         self,
         url: str,
-        client: "httpx2.AsyncClient",
+        outlet: Outlet,
         *,
-        explain: Callable[["Exception | httpx2.Response"], tuple[str, object]],
+        explain: Callable[[Exception | httpx2.Response], tuple[str, object]],
     ) -> None:
-        """`client` is used and not closed."""
         self._url = url
-        self._client = client
+        self._outlet = outlet
         self._explain = explain
         self._lines: asyncio.Queue[bytes | None] = asyncio.Queue(MOST_UNREAD)
         self._endpoint: asyncio.Future[str] | None = None
@@ -54,7 +53,9 @@ class SseTransport:
         assert self._endpoint is not None
         headers = {"content-type": "application/json"}
         try:
-            response = await self._client.post(self._endpoint.result(), content=line, headers=headers)
+            posted = self._outlet.build("POST", self._endpoint.result(), content=line, headers=headers)
+            response = await self._outlet.send(posted)
+            await read_bounded(response, _UNREAD_ANSWER)
         except Exception as error:  # noqa: BLE001 - seam: whatever HTTP or a login raises
             await self._answer(line, error)
             return
@@ -75,11 +76,11 @@ class SseTransport:
         assert self._endpoint is not None
         headers = {"accept": "text/event-stream", "cache-control": "no-store"}
         try:
-            async with self._client.stream("GET", self._url, headers=headers) as response:
+            response = await self._outlet.send(self._outlet.build("GET", self._url, headers=headers))
+            async with aclosing(response), aclosing(_events(response)) as events:
                 response.raise_for_status()
-                async with aclosing(_events(response)) as events:
-                    async for event in events:
-                        await self._take(event)
+                async for event in events:
+                    await self._take(event)
         finally:
             with suppress(asyncio.QueueFull):
                 self._lines.put_nowait(None)
@@ -103,7 +104,7 @@ class SseTransport:
             )
         return address
 
-    async def _answer(self, line: bytes, failure: "Exception | httpx2.Response") -> None:
+    async def _answer(self, line: bytes, failure: Exception | httpx2.Response) -> None:
         asked = msgspec.json.decode(line, type=dict[str, object])
         if "method" not in asked or "id" not in asked:
             return
@@ -112,7 +113,7 @@ class SseTransport:
         await self._lines.put(msgspec.json.encode({"jsonrpc": "2.0", "id": asked["id"], "error": error}))
 
 
-async def _events(response: "httpx2.Response") -> AsyncGenerator[SseEvent]:
+async def _events(response: httpx2.Response) -> AsyncGenerator[SseEvent]:
     parser = SseParser(max_line_bytes=MAX_MESSAGE_BYTES, max_event_bytes=MAX_MESSAGE_BYTES)
     async for piece in response.aiter_bytes():
         for event in parser.feed(piece):
