@@ -204,7 +204,7 @@ def test_a_copy_replaces_nothing_and_leaves_nothing_half(opened, tmp_path: Path)
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(StoreError, match="mine.txt is there already; choose another name"):
         store.snapshot(tmp_path / "mine.txt")
-    with pytest.raises(StoreError, match="no folder"):
+    with pytest.raises(StoreError, match="there is no folder .*no folder for the copy; make it first"):
         store.snapshot(tmp_path / "no folder" / "copy.sqlite")
     assert (tmp_path / "mine.txt").read_text() == "mine"
     assert (

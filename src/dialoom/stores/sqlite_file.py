@@ -102,6 +102,8 @@ def copy_index_file(connection: sqlite3.Connection, target: Path) -> None:
 
     Raises `StoreError`, also for a file that is there already.
     """
+    if not target.parent.is_dir():
+        raise StoreError(f"there is no folder {target.parent} for the copy; make it first")
     with translated(target):
         fresh = target.with_name(f".{target.name}.{new_id()}")
         try:
