@@ -46,7 +46,7 @@ class Run:
 
     __slots__ = (
         "_errors", "_kept", "_known_thread", "_lock", "_memos", "_ns", "_orphans", "_outer", "_position",
-        "_start", "_steps", "_store", "chance", "clock", "emit", "options", "publisher", "run_id",
+        "_start", "_steps", "_store", "_unsure", "chance", "clock", "emit", "options", "publisher", "run_id",
         "setup", "stop", "thread_id",
     )  # fmt: skip
 
@@ -84,6 +84,7 @@ class Run:
         self._orphans = 0
         self._lock = Lock()
         self._kept = 0
+        self._unsure: Checkpoint | None = None
         self._memos = Memos(self._ns)
 
     def execute(self, lane: Lane) -> Coroutine[Any, Any, RunResult]:
@@ -251,12 +252,10 @@ class Run:
                     step = self._concluded([read(spec.name, output)])
             if step.errors or step.halt or not step.finished:
                 return step
-            checkpoint = None if store is None else self._checkpoint(step, number)
-            if store is not None and checkpoint is not None:
-                try:
-                    store.save(checkpoint)
-                except Exception as error:  # noqa: BLE001 - seam: stores are foreign code
-                    return self._unsaved(error, number)
+            try:
+                checkpoint = None if store is None else self._put(store, step, number)
+            except Exception as error:  # noqa: BLE001 - seam: stores are foreign code
+                return self._unsaved(error, number)
             self._stand_on(step, number, checkpoint)
         return None
 
@@ -324,10 +323,23 @@ class Run:
         store, position = self._store, self._position
         if store is not None:
             self._kept += 1
-            frontier = position.frontier.noted(notes)
-            checkpoint = self._checkpoint(Step(position.state, frontier), self._steps, f".{self._kept}")
-            store.save(checkpoint)
-            self._position = Position(position.state, frontier, checkpoint.version, checkpoint.id)
+            step = Step(position.state, position.frontier.noted(notes))
+            self._stand_on(step, self._steps, self._put(store, step, self._steps, f".{self._kept}"))
+
+    def _put(self, store: Saver, step: Step, number: int, part: str = "") -> Checkpoint:
+        """Make `step` durable, on whatever thread. Raises what the store raises.
+
+        What it raised for an earlier part of this superstep may have been no more than a lost answer: that
+        one is saved again first, which does nothing when it is held, or no later one could follow.
+        """
+        if self._unsure is not None:
+            store.save(self._unsure)
+            position, kept = self._position, self._unsure
+            self._position = Position(position.state, kept.frontier, kept.version, kept.id)
+        self._unsure = checkpoint = self._checkpoint(step, number, part)
+        store.save(checkpoint)
+        self._unsure = None
+        return checkpoint
 
     def _why_stop(self) -> StopReason | None:
         frontier = self._position.frontier
@@ -341,9 +353,10 @@ class Run:
         """Make `step` durable where there is a store, stand on it, tell it; returns what kept it from it."""
         before, checkpoint = self._position.frontier, None
         if store is not None:
-            checkpoint = self._checkpoint(step, number)
             try:
-                await lane.in_store(lambda: store.save(checkpoint), blocking=store.blocking)
+                checkpoint = await lane.in_store(
+                    lambda: self._put(store, step, number), blocking=store.blocking
+                )
             except Exception as error:  # noqa: BLE001 - seam: stores are foreign code
                 return self._unsaved(error, number)
         self._stand_on(step, number, checkpoint)
