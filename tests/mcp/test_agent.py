@@ -72,7 +72,7 @@ async def test_what_a_server_asks_is_answered_after_a_restart(tmp_path: Path):
     question = {"type": "mcp_elicitation", "server": "peer", "tool": "ask", "message": "your name?"}
     schema = {"type": "object", "properties": {"value": {"type": "string"}}, "required": ["value"]}
     asked = await _step(path, "ask")
-    assert asked["waiting"] == [{**question, "schema": schema}]
+    assert (asked["stop"], asked["waiting"]) == ("needs_approval", [{**question, "schema": schema}])
     again = await _step(path, "Ann")
     assert [each["message"] for each in again["waiting"]] == ["your colour?"]
     assert await _step(path, "blue") == {

@@ -184,7 +184,7 @@ async def test_a_tool_that_asks_is_answered_by_a_person_at_the_client(mode: str)
     assert words(result) == "2 soup, True, noted 1"
     assert person.asked == [
         "how many soup?",
-        "how many soup? (the last answer does not fit: order at least one)",
+        "how many soup? (the answer does not fit: order at least one)",
         "are you sure?",
     ]
 

@@ -24,7 +24,10 @@ def knowledge_tools(
     store: SqliteVectorStore, retriever: Retriever, answerer: FromDocuments
 ) -> tuple[Tool, ...]:
     """Return `search`, `fetch` and `ask` over one index; the first two in the form that ChatGPT looks for."""
+    return (_search_tool(retriever), _fetch_tool(store), _ask_tool(answerer))
 
+
+def _search_tool(retriever: Retriever) -> Tool:
     @tool(idempotent=True)
     async def search(query: str, *, limit: Annotated[int, Meta(ge=1, le=50)] = 10) -> dict[str, object]:
         """Find documents that say something about a question, best first, each with its best passage.
@@ -41,6 +44,10 @@ def knowledge_tools(
             best.setdefault(chunk.doc_id, found)
         return {"results": list(best.values())[:limit]}
 
+    return search
+
+
+def _fetch_tool(store: SqliteVectorStore) -> Tool:
     @tool(idempotent=True)
     async def fetch(id: str, *, offset: Annotated[int, Meta(ge=0)] = 0) -> dict[str, object]:  # noqa: A002 - the name others look for
         """Read a whole document that search found.
@@ -63,6 +70,10 @@ def knowledge_tools(
             **({"next_offset": offset + PAGE_CHARACTERS} if more else {}),
         }
 
+    return fetch
+
+
+def _ask_tool(answerer: FromDocuments) -> Tool:
     @tool
     async def ask(question: str, ctx: ToolContext) -> ToolResult:
         """Answer a question from the documents, with citations.
@@ -86,7 +97,7 @@ def knowledge_tools(
             card={"type": "mcp_result", "blocks": [_link(source) for source in cited]},
         )
 
-    return (search, fetch, ask)
+    return ask
 
 
 class DocumentResources:

@@ -4,14 +4,12 @@ A client of 2026-07-28 gets the question together with all that the call has to 
 both back: nothing is kept here while a person thinks, and a restart under the same key loses nothing.
 """
 
-import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeVar, cast
 
 import msgspec
 
 from dialoom.base.errors import DialoomError
-from dialoom.base.text import one_line
 from dialoom.graph.errors import Interrupted
 from dialoom.mcp.json_shapes import object_of
 
@@ -58,7 +56,10 @@ class _Kept(msgspec.Struct, frozen=True):
 
 
 class Questions:
-    """The journal of one served call. `state` is what an earlier request was sent away with."""
+    """The journal of one served call. `state` is what an earlier request was sent away with.
+
+    Questions go to the client under their own keys; one that is asked again has the number of the time.
+    """
 
     def __init__(self, state: str | None = None, replies: Mapping[str, Reply] | None = None) -> None:
         kept = _Kept() if state is None else msgspec.json.decode(state, type=_Kept)
@@ -90,26 +91,18 @@ class Questions:
             self._notes[key] = msgspec.to_builtins(await effect())
         return cast("T", self._notes[key])
 
-    def ask(self, payload: object, *, key: str, schema: object | None) -> Any:
+    def ask(self, payload: object, *, key: str, refused: str) -> Any:
         """Return the answer. Raises `Interrupted` without one, `Declined` when the person gave none."""
-        form = form_of(payload, key)
-        reply = self._replies.get(key)
+        form = form_of(payload, key.removesuffix("/1"))
+        reply = self._replies.get(form.key)
         if reply is None:
-            raise self._stopped(form)
+            told = f"{form.message} ({refused})" if refused else form.message
+            self.open = msgspec.structs.replace(form, message=told)
+            raise Interrupted(key)
         if reply.get("action") != "accept":
             raise Declined
         fields = object_of(reply.get("content"))
-        answer = _free_answer(fields) if form.free else fields
-        try:
-            return _fitting(answer, schema)
-        except Exception as error:
-            del self._replies[key]
-            refused = f"{form.message} (the last answer does not fit: {one_line(str(error), 200)})"
-            raise self._stopped(msgspec.structs.replace(form, message=refused)) from error
-
-    def _stopped(self, form: Form) -> Interrupted:
-        self.open = form
-        return Interrupted(form.key)
+        return _free_answer(fields) if form.free else fields
 
 
 def form_of(payload: object, key: str) -> Form:
@@ -147,11 +140,3 @@ def _free_answer(fields: Mapping[str, object]) -> object:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return text
-
-
-def _fitting(answer: object, schema: object | None) -> Any:
-    if schema is None:
-        return answer
-    if callable(schema) and not inspect.isclass(schema):
-        return schema(answer)
-    return msgspec.convert(answer, cast("Any", schema))

@@ -159,7 +159,7 @@ class _Face:
         if tool.options.requires_approval:
             words = f"allow {tool.name} with {_told(call)}?"
             wanted = {"message": words, "schema": _APPROVAL}
-            if not questions.ask(wanted, key="approval", schema=None).get("approve"):
+            if not questions.ask(wanted, key="approval", refused="").get("approve"):
                 return failed("denied", tool=tool.name, more={"message": "a person did not allow this call"})
         notices: asyncio.Queue[Progress | None] = asyncio.Queue(MAX_NOTICES)
         scope = CancelScope()
