@@ -113,6 +113,16 @@ def test_everything_a_caller_brings_reaches_the_model(client: TestClient, provid
     ]
 
 
+def test_one_tool_that_is_wanted_by_name_is_offered_alone(client: TestClient, provider: MockProvider) -> None:
+    offered = [{"type": "function", "function": {"name": name}} for name in ("weather", "tide")]
+    for wanted, names, choice in (("tide", ["tide"], "required"), ("none", [], None)):
+        provider.queue_text("ok")
+        asked = {"messages": [{"role": "user", "content": "Hi"}], "tools": offered}
+        client.post(CHAT, json={**asked, "tool_choice": {"type": "function", "function": {"name": wanted}}})
+        options = provider.requests[-1].options
+        assert ([each.name for each in options.tools], options.tool_choice) == (names, choice)
+
+
 def chunks(text: str) -> list[Any]:
     lines = [line[6:] for line in text.split("\n\n") if line]
     assert lines[-1] == "[DONE]"

@@ -73,7 +73,7 @@ class Agui:
         return [
             Route(
                 "POST", "/agui/dialog", self.run, body=RunAgentInput, media=MEDIA_TYPE,
-                refusals=(409, 413, 415), summary="Run a conversation over AG-UI, or join its run",
+                refusals=(409,), summary="Run a conversation over AG-UI, or join its run",
             ),
         ]  # fmt: skip
 

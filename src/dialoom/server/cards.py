@@ -93,12 +93,12 @@ class Cards:
             Route("GET", "/api/v1/card-types", self.types, answer=CardTypes, summary="List card types"),
             Route("GET", "/api/v1/forms", self.forms, answer=FormList, summary="List forms"),
             Route(
-                "POST", cards, self.show, body=NewCard, answer=AddedEntry, status=201, refusals=(413, 415),
+                "POST", cards, self.show, body=NewCard, answer=AddedEntry, status=201,
                 summary="Show a card",
             ),
             Route(
                 "POST", cards + "/{card}/actions/{name}", self.act, body=dict[str, Any], answer=CardState,
-                headers=("If-Match", "Idempotency-Key"), refusals=(409, 413, 415, 428),
+                headers=("If-Match", "Idempotency-Key"), refusals=(409, 428),
                 summary="Do an action of a card that is at the revision given in If-Match",
             ),
         ]  # fmt: skip

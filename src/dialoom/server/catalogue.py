@@ -181,7 +181,7 @@ class Catalogue:
             Route("GET", "/api/v1/settings", self.settings, answer=ServerChoices, summary="Show settings"),
             Route(
                 "PUT", "/api/v1/settings", self.choose, body=ServerChoices, answer=ServerChoices,
-                refusals=(413, 415), summary="Change settings",
+                summary="Change settings",
             ),
         ]  # fmt: skip
 

@@ -7,7 +7,7 @@ in no conversation of this server.
 import base64
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
-from typing import Annotated, Any, Literal, Protocol, TypeAlias, cast
+from typing import Annotated, Any, Literal, Protocol, TypeAlias
 
 import msgspec
 from starlette.responses import Response, StreamingResponse
@@ -86,6 +86,18 @@ class OfferedTool(msgspec.Struct, frozen=True):
     function: OfferedFunction
 
 
+class WantedFunction(msgspec.Struct, frozen=True):
+    """The function that is to be called."""
+
+    name: str = ""
+
+
+class WantedTool(msgspec.Struct, frozen=True):
+    """The one tool that is to be called."""
+
+    function: WantedFunction = WantedFunction()
+
+
 class StreamChoices(msgspec.Struct, frozen=True):
     """What a stream ends with."""
 
@@ -107,7 +119,7 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
     seed: int | None = None
     n: Annotated[int, msgspec.Meta(ge=1, le=1)] | None = None
     tools: list[OfferedTool] | None = None
-    tool_choice: str | Fields | None = None
+    tool_choice: Literal["auto", "none", "required"] | WantedTool | None = None
 
 
 class ListedModel(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,14 +159,14 @@ class Completions:
             Route("GET", "/v1/models", self.models, answer=ModelList, summary="List models"),
             Route(
                 "POST", "/v1/chat/completions", self.complete, body=ChatRequest, answer=Fields,
-                refusals=(413, 415, 502), summary="Answer a conversation that the caller keeps",
+                refusals=(502,), also=(MEDIA_TYPE,), summary="Answer a conversation that the caller keeps",
             ),
         ]  # fmt: skip
         if self._embedder is not None:
             routes.append(
                 Route(
                     "POST", "/v1/embeddings", self.embed, body=EmbeddingRequest, answer=Fields,
-                    refusals=(413, 415), summary="Make vectors of texts",
+                    summary="Make vectors of texts",
                 )
             )  # fmt: skip
         return routes
@@ -228,15 +240,18 @@ def _call(call: CalledTool) -> ToolCall:
 
 def _options(asked: ChatRequest) -> ChatOptions:
     stop = (asked.stop,) if isinstance(asked.stop, str) else tuple(asked.stop or ())
-    choice = asked.tool_choice if asked.tool_choice in {"auto", "none", "required"} else None
+    tools, choice = asked.tools or [], asked.tool_choice
+    if isinstance(choice, WantedTool):  # offered alone, it is the one that is called
+        tools = [each for each in tools if each.function.name == choice.function.name]
+        choice = "required" if tools else None
     return ChatOptions(
         temperature=asked.temperature,
         top_p=asked.top_p,
         max_tokens=asked.max_completion_tokens or asked.max_tokens,
         stop=stop,
         seed=asked.seed,
-        tools=tuple(_tool(each.function) for each in asked.tools or ()),
-        tool_choice=cast("Literal['auto', 'none', 'required'] | None", choice),
+        tools=tuple(_tool(each.function) for each in tools),
+        tool_choice=choice,
     )
 
 

@@ -149,12 +149,12 @@ class Conversations:
             ),
             Route(
                 "POST", "/api/v1/conversations/import", self.take_in, query=FormatQuery, answer=ShownHeader,
-                status=201, takes=(*_MEDIA.values(), _BYTES), refusals=(409, 413, 415),
+                status=201, takes=(*_MEDIA.values(), _BYTES), refusals=(409,),
                 summary="Import a conversation from a file",
             ),
             Route("GET", one, self.show, answer=ShownHeader, summary="Show a conversation's header"),
             Route(
-                "PATCH", one, self.change, body=ConversationEdit, answer=ShownHeader, refusals=(413, 415),
+                "PATCH", one, self.change, body=ConversationEdit, answer=ShownHeader,
                 summary="Change title, mode or settings",
             ),
             Route("DELETE", one, self.delete, refusals=(409,), summary="Delete a conversation for good"),
@@ -174,7 +174,7 @@ class Conversations:
             Route("GET", one + "/drafts/{key}", self.draft, answer=Draft, summary="Read a draft"),
             Route("PUT", one + "/drafts/{key}", self.save_draft, body=Draft, summary="Keep a draft"),
             Route(
-                "GET", one + "/export", self.export, query=FormatQuery, media="application/yaml",
+                "GET", one + "/export", self.export, query=FormatQuery, media="*/*",
                 summary="Export a conversation as a file",
             ),
         ]  # fmt: skip

@@ -13,6 +13,11 @@ from dialoom.server.routes import AnyRoute, Nothing
 Schema = dict[str, Any]
 _REF = "#/components/schemas/{name}"
 _PARAMETER = re.compile(r"{(\w+)(?::\w+)?}")
+_OPENAI_ERROR = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {"error": {"type": "object", "properties": {"message": {"type": "string"}}}},
+}
 _ALWAYS = (400, 401, 403, 404, 422, 429, 503)
 
 
@@ -83,13 +88,17 @@ def _responses(route: AnyRoute, named: Mapping[type, Schema]) -> Schema:
     responses: Schema = {}
     if route.answer is not None:
         schema = named[route.answer]
-        responses[str(route.status)] = {"description": "done", "content": {route.media: {"schema": schema}}}
+        content = {route.media: {"schema": schema}, **{media: {} for media in route.also}}
+        responses[str(route.status)] = {"description": "done", "content": content}
     elif route.media != "application/json":
         responses[str(route.status)] = {"description": "done", "content": {route.media: {}}}
     else:
         responses["204"] = {"description": "done"}
-    problem = {MEDIA_TYPE: {"schema": named[ProblemDocument]}}
-    for status in (*_ALWAYS, *route.refusals):
+    problem: Schema = {MEDIA_TYPE: {"schema": named[ProblemDocument]}}
+    if route.path.startswith("/v1/"):
+        problem["application/json"] = {"schema": _OPENAI_ERROR}
+    reading = (413, 415) if route.body is not Nothing or route.takes else ()
+    for status in (*_ALWAYS, *reading, *route.refusals):
         responses[str(status)] = {"description": "refused", "content": problem}
     return responses
 

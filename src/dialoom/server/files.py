@@ -116,11 +116,11 @@ class Files:
         return [
             Route(
                 "POST", "/api/v1/files", self.upload, answer=StoredFile, status=201, headers=("X-Filename",),
-                takes=("application/octet-stream",), refusals=(413, 415, 507),
+                takes=("application/octet-stream",), refusals=(507,),
                 summary="Upload a file: its bytes are the body, X-Filename has its name, percent-encoded",
             ),
             Route(
-                "GET", "/api/v1/files/{id}", self.download, media="application/octet-stream",
+                "GET", "/api/v1/files/{id}", self.download, media="*/*",
                 summary="Download a file",
             ),
         ]  # fmt: skip

@@ -168,7 +168,7 @@ class Graphs:
             ),
             Route("GET", one, self.inspect, answer=CheckpointState, summary="Look at a checkpoint's state"),
             Route(
-                "POST", one + "/fork", self.fork, body=ForkTo, answer=Forked, status=201, refusals=(415,),
+                "POST", one + "/fork", self.fork, body=ForkTo, answer=Forked, status=201,
                 summary="Begin a conversation, or a thread, where a checkpoint stood",
             ),
         ]  # fmt: skip

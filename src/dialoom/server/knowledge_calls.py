@@ -110,7 +110,7 @@ class KnowledgeCalls:
                 summary="Take uploaded files or a web page in",
             ),
             Route(
-                "POST", one + "/query", self.query, body=Question, answer=Fields,
+                "POST", one + "/query", self.query, body=Question, answer=Fields, also=(MEDIA_TYPE,),
                 summary="Answer a question with citations",
             ),
         ]  # fmt: skip

@@ -74,6 +74,8 @@ class Route(Generic[Q, B, A]):
     answer: type[A] | None = None
     status: int = 200
     media: str = "application/json"
+    also: tuple[str, ...] = ()
+    """Further content types it may answer with."""
     takes: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
     refusals: tuple[int, ...] = ()

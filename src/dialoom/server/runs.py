@@ -56,7 +56,7 @@ class Runs:
 
     def routes(self) -> list[AnyRoute]:
         one, run = "/api/v1/conversations/{id}", "/api/v1/runs/{id}"
-        refusals = (409, 413, 415)
+        refusals = (409,)
         return [
             Route(
                 "POST", one + "/messages", self.send, body=NewMessage, answer=Sent, status=202,
@@ -77,7 +77,7 @@ class Runs:
             Route("GET", run, self.show, answer=RunView, summary="Show a run"),
             Route(
                 "POST", run + "/cancel", self.cancel, body=Empty, answer=RunView, status=202,
-                refusals=(413, 415), summary="Stop a run; what it said is kept",
+                summary="Stop a run; what it said is kept",
             ),
             Route(
                 "POST", run + "/resume", self.resume_run, body=Empty, answer=Begun, status=202,
