@@ -6,13 +6,14 @@ from threading import Event as Flag
 
 import pytest
 
-from dialoom.agent import AgentResult, AgentSettings, Approve, ReActAgent, ToolStarted
+from dialoom.agent import AgentObserver, AgentResult, AgentSettings, Approve, ReActAgent, ToolStarted
 from dialoom.graph import MemoryCheckpointStore, RunControl, RunOptions
 from dialoom.llm import (
     Gate,
     MockProvider,
     ProviderError,
     TextDelta,
+    ToolCall,
     ToolCallReady,
     ToolCallStarted,
     Usage,
@@ -248,3 +249,23 @@ async def test_the_error_of_a_stopped_turn_is_that_it_was_stopped_and_not_what_w
     await gate.reached.wait()
     control.cancel()
     assert (await running).error == "the run was cancelled; resume it, or ask anew"
+
+
+async def test_a_turn_stopped_by_its_own_observer_runs_the_call_only_when_it_is_resumed() -> None:
+    control, runs = RunControl(), []
+
+    @tool(idempotent=True)
+    async def look() -> str:
+        runs.append("looked")
+        return "seen"
+
+    class StopsAtCalls(AgentObserver):
+        def on_tool_call(self, call: ToolCall) -> None:
+            control.cancel()
+
+    model = MockProvider().queue_tool_calls(call("c1", "look")).queue_text("I saw it.")
+    stopping = ReActAgent(model, [look]).add_observer(StopsAtCalls())
+    stopped = await stopping.run("Look.", RunOptions(control=control))
+    assert (stopped.stop_reason, runs) == ("cancelled", [])
+    assert (await ReActAgent(model, [look]).resume(stopped)).answer == "I saw it."
+    assert runs == ["looked"]

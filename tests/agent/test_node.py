@@ -13,6 +13,7 @@ from dialoom.agent import (
     AgentObserver,
     AgentSettings,
     Approve,
+    Question,
     ReActAgent,
     pending_of,
 )
@@ -254,3 +255,14 @@ async def test_a_listener_that_fails_never_breaks_the_run(caplog: pytest.LogCapt
     result = await graph_of(AgentNode(ReActAgent(model), on_delta=fail)).run({"query": "?"})
     assert result.state["answer"] == "Still here."
     assert "observer failed" in caplog.text
+
+
+async def test_what_other_nodes_ask_can_be_read_the_same_way() -> None:
+    builder = GraphBuilder("asking")
+    builder.add_channel("day")
+    builder.add_node("ask", lambda ctx: {"day": ctx.interrupt({"question": "which day?"})})
+    builder.add_edge(START, "ask")
+    builder.add_edge("ask", END)
+    waiting = await builder.build().run()
+    (asked,) = (pending_of(each) for each in waiting.interrupts)
+    assert asked == Question(id="ask#1", tool="ask", payload={"question": "which day?"}, question="ask#1")

@@ -89,6 +89,15 @@ async def test_bad_arguments_are_told_and_the_loop_goes_on(bad: str, stored: boo
     assert AgentResult.from_json(result.to_json()).answer == "I see."
 
 
+async def test_only_the_call_that_nests_without_end_is_refused_and_its_neighbours_run() -> None:
+    endless = call("c2", "add", a=nested(5_000), b=2)
+    model = MockProvider().queue_tool_calls(call("c1", "add", a=1, b=2), endless, call("c3", "add", a=3, b=4))
+    result = await ReActAgent(model.queue_text("I see."), [add]).run("Add.")
+    contents = [part.content for message in result.history for part in message.tool_results]
+    assert (contents[0], contents[2]) == ("3", "7")
+    assert contents[1].startswith('{"error":"invalid_json"')
+
+
 class Schemed(Tool):
     """A tool whose schema is foreign."""
 

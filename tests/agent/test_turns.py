@@ -28,6 +28,7 @@ from dialoom.llm import (
     RefusalDelta,
     ResponseCompleted,
     ResponseStream,
+    Retrying,
     TextDelta,
     assistant,
 )
@@ -204,3 +205,12 @@ async def test_a_stream_that_is_forgotten_stops_its_turn_and_leaves_nothing_behi
         await asyncio.gather(*(asyncio.all_tasks() - before))
     assert not gate.opened.is_set()
     assert list(agent._standing.threads()) == []
+
+
+async def test_an_answer_that_began_anew_is_told_whole_when_its_second_try_is_not_streamed() -> None:
+    again = Retrying(attempt=2, wait=0, kind="overloaded", message="once more", restarts=True)
+    whole = ResponseCompleted(ChatResponse(message=assistant("All of it."), finish_reason="stop"))
+    model = MockProvider().queue_events(TextDelta("Half"), again, whole)
+    stream = ReActAgent(model).run_stream("Well?")
+    told = [event async for event in stream if isinstance(event, TextDelta | Retrying)]
+    assert told == [TextDelta("Half"), again, TextDelta("All of it.")]
