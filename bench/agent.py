@@ -36,7 +36,7 @@ def rows() -> list[Row]:
     with ExitStack() as stack:
         found: dict[str, Child] = {}
         if python := rivals_python("the rows of other agents are left out"):
-            rival = stack.enter_context(child(*python, RIVAL_SCRIPT))
+            rival = stack.enter_context(child(*python, "-P", RIVAL_SCRIPT))
             found = {name: rival for name, version in json.loads(rival.line()).items() if version}
         taken = {steps: _in_turn(steps, found) for steps in STEPS}
     short, long = taken[STEPS[0]][""], taken[STEPS[-1]][""]

@@ -38,7 +38,10 @@ def child(*command: str) -> Generator[Child]:
 
 
 def rivals_python(missing: str) -> Sequence[str]:
-    """Return the command of the rivals' Python; without one nothing, and stderr says what is `missing`."""
+    """Return the command of the rivals' Python; without one nothing, and stderr says what is `missing`.
+
+    Run their scripts with `-P`: our benches next to them are named like packages they import.
+    """
     command = os.environ.get(RIVALS_PYTHON, "").split()
     if not command:
         print(f"{RIVALS_PYTHON} is not set: {missing}", file=sys.stderr)

@@ -67,7 +67,7 @@ async def _rows(root: str, rivals: Sequence[str]) -> list[Row]:
                 stack.push_async_callback(close)
                 contenders: dict[str, _Ask] = {"ours": _ours(provider), "bare": bare}
                 for way in _ways(wire) if rivals else ():
-                    rival = stack.enter_context(child(*rivals, RIVAL_SCRIPT, way, base_url))
+                    rival = stack.enter_context(child(*rivals, "-P", RIVAL_SCRIPT, way, base_url))
                     assert rival.line() == "ready"
                     contenders[way] = _asked(rival)
                 costs = await _in_turn(contenders)
