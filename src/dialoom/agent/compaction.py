@@ -3,7 +3,7 @@
 What was said stays whole; a `Summary` is kept beside it, and `summarised` is the view of both. Before each
 request an agent asks `compact` for the summary to use, and sends `summarised(history, summary)`.
 
-Exports for `dialoom.agent`: `Compacted`, `Compaction`, `Summary`, `compact`, `summarised`.
+Exports for `dialoom.agent`: `Compacted`, `Compaction`, `Summary`, `compact`, `summarised`, `summary_message`.
 """
 
 import logging
@@ -104,7 +104,12 @@ def summarised(messages: Sequence[Message], summary: Summary) -> tuple[Message, 
     kept = window.kept_before(start)
     asked = max((at for at, each in enumerate(messages) if each.role == "user"), default=start)
     question = () if asked >= start or messages[asked].mark else (messages[asked],)
-    return (*kept, _told(summary.text), *question, *messages[start:])
+    return (*kept, summary_message(summary.text), *question, *messages[start:])
+
+
+def summary_message(text: str) -> Message:
+    """Return the marked message that a model reads in place of what was told in short."""
+    return msgspec.structs.replace(user(_HEADING + text), mark="summary")
 
 
 def covered_next(messages: Sequence[Message], summary: Summary, compaction: Compaction) -> int | None:
@@ -114,7 +119,7 @@ def covered_next(messages: Sequence[Message], summary: Summary, compaction: Comp
         return None
     covered = summary.covers if summary.covers <= len(said) else 0
     sizes = [compaction.count_tokens(message) for message in said[covered:]]
-    told = compaction.count_tokens(_told(summary.text)) if covered else 0
+    told = compaction.count_tokens(summary_message(summary.text)) if covered else 0
     if told + sum(sizes) <= compaction.above:
         return None
     chosen, left, cuts = covered, sum(sizes), set(_cuts(said))
@@ -176,10 +181,6 @@ def _options(options: ChatOptions, compaction: Compaction) -> ChatOptions:
         parallel_tool_calls=None,
         response_schema=None,
     )
-
-
-def _told(text: str) -> Message:
-    return msgspec.structs.replace(user(_HEADING + text), mark="summary")
 
 
 def _said(messages: Sequence[Message]) -> list[Message]:
