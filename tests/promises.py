@@ -1505,32 +1505,86 @@ PROMISES: tuple[Promise, ...] = (
         "mcp-001",
         "004",
         "MCPClient.initialize does the handshake and then sends notifications/initialized",
+        "tests/mcp/test_client.py::test_initialize_shakes_hands_and_says_that_it_is_done",
     ),
-    Promise("mcp-002", "004", "MCPClient.list_tools follows nextCursor through all pages"),
-    Promise("mcp-003", "004", "MCPClient.list_resources follows nextCursor through all pages"),
+    Promise(
+        "mcp-002",
+        "004",
+        "MCPClient.list_tools follows nextCursor through all pages",
+        "tests/mcp/test_client.py::test_every_list_has_all_its_pages",
+    ),
+    Promise(
+        "mcp-003",
+        "004",
+        "MCPClient.list_resources follows nextCursor through all pages",
+        "tests/mcp/test_client.py::test_every_list_has_all_its_pages",
+    ),
     Promise(
         "mcp-004",
         "004",
         "MCPClient.list_resource_templates follows nextCursor through all pages",
+        "tests/mcp/test_client.py::test_every_list_has_all_its_pages",
     ),
-    Promise("mcp-005", "004", "MCPClient.list_prompts follows nextCursor through all pages"),
+    Promise(
+        "mcp-005",
+        "004",
+        "MCPClient.list_prompts follows nextCursor through all pages",
+        "tests/mcp/test_client.py::test_every_list_has_all_its_pages",
+    ),
     Promise(
         "mcp-006",
         "004",
         "A server that repeats a cursor is detected instead of listed for ever",
+        "tests/mcp/test_client.py::test_a_repeated_cursor_is_an_error_and_no_endless_listing",
     ),
-    Promise("mcp-007", "004", "MCPClient.call_tool returns the raw CallToolResult"),
-    Promise("mcp-008", "004", "MCPClient.read_resource reads a resource by its URI"),
-    Promise("mcp-009", "004", "MCPClient.get_prompt gets a prompt by name with arguments"),
+    Promise(
+        "mcp-007",
+        "004",
+        "MCPClient.call_tool returns the raw CallToolResult",
+        "tests/mcp/test_client.py::test_a_call_gives_what_the_server_answered",
+    ),
+    Promise(
+        "mcp-008",
+        "004",
+        "MCPClient.read_resource reads a resource by its URI",
+        "tests/mcp/test_client.py::test_resources_and_prompts_are_listed_and_read",
+    ),
+    Promise(
+        "mcp-009",
+        "004",
+        "MCPClient.get_prompt gets a prompt by name with arguments",
+        "tests/mcp/test_client.py::test_resources_and_prompts_are_listed_and_read",
+    ),
     Promise(
         "mcp-010",
         "004",
         "MCPClient's resources(), resource_templates() and prompts() give the server's lists",
+        "tests/mcp/test_client.py::test_resources_and_prompts_are_listed_and_read",
     ),
-    Promise("mcp-011", "004", "MCPClient can subscribe to a resource's updates"),
-    Promise("mcp-012", "004", "MCPClient can unsubscribe from a resource's updates"),
-    Promise("mcp-013", "004", "An error answer of the server reaches the caller as an error"),
-    Promise("mcp-014", "004", "A request without an answer ends in a timeout error"),
+    Promise(
+        "mcp-011",
+        "004",
+        "MCPClient can subscribe to a resource's updates",
+        "tests/mcp/test_client.py::test_changes_of_a_resource_are_told_after_a_reconnection_too",
+    ),
+    Promise(
+        "mcp-012",
+        "004",
+        "MCPClient can unsubscribe from a resource's updates",
+        "tests/mcp/test_client.py::test_changes_of_a_resource_are_told_after_a_reconnection_too",
+    ),
+    Promise(
+        "mcp-013",
+        "004",
+        "An error answer of the server reaches the caller as an error",
+        "tests/mcp/test_client.py::test_an_error_of_the_server_comes_with_its_number_and_its_data",
+    ),
+    Promise(
+        "mcp-014",
+        "004",
+        "A request without an answer ends in a timeout error",
+        "tests/mcp/test_client.py::test_a_request_without_an_answer_ends_in_a_timeout",
+    ),
     Promise(
         "mcp-015",
         "004",
@@ -1547,22 +1601,31 @@ PROMISES: tuple[Promise, ...] = (
         "mcp-017",
         "004",
         "resources_changed() turns true after notifications/resources/list_changed only",
+        "tests/mcp/test_client.py::test_each_kind_of_list_has_a_flag_of_its_own",
     ),
     Promise(
         "mcp-018",
         "004",
         "prompts_changed() turns true after notifications/prompts/list_changed only",
+        "tests/mcp/test_client.py::test_each_kind_of_list_has_a_flag_of_its_own",
     ),
-    Promise("mcp-019", "004", "clear_list_changed(kind) resets that kind and leaves the others"),
+    Promise(
+        "mcp-019",
+        "004",
+        "clear_list_changed(kind) resets that kind and leaves the others",
+        "tests/mcp/test_client.py::test_each_kind_of_list_has_a_flag_of_its_own",
+    ),
     Promise(
         "mcp-020",
         "004",
         "tools() refreshes its cached list after the server announced a change",
+        "tests/mcp/test_client.py::test_a_kept_list_is_asked_for_again_when_a_change_was_announced_and_not_before",
     ),
     Promise(
         "mcp-021",
         "004",
         "Resources and prompts caches are refreshed after their own list_changed",
+        "tests/mcp/test_client.py::test_a_kept_list_is_asked_for_again_when_a_change_was_announced_and_not_before",
     ),
     # mcp (seed 004): tools bridge
     Promise(
@@ -1735,11 +1798,13 @@ PROMISES: tuple[Promise, ...] = (
         "mcp-051",
         "004",
         "A user's own transport needs the Transport protocol only, one JSON-RPC message per line",
+        "tests/mcp/test_client.py::test_a_transport_of_one_s_own_needs_four_methods",
     ),
     Promise(
         "mcp-052",
         "004",
         "The in-memory transport connects a client offline inside one process",
+        "tests/mcp/test_client.py::test_initialize_shakes_hands_and_says_that_it_is_done",
     ),
     # rag (seed 004): qa::rag, loading documents
     Promise(
@@ -2300,7 +2365,12 @@ PROMISES: tuple[Promise, ...] = (
         "A chunk with empty metadata comes back with empty metadata",
         "tests/rag/test_vector_store.py::test_a_chunk_without_metadata_comes_back_without",
     ),
-    Promise("rag-093", "004", "JSON lines written by an older version still load"),
+    Promise(
+        "rag-093",
+        "004",
+        "JSON lines written by an older version still load",
+        "tests/rag/test_memory_store.py::test_rows_of_an_older_version_with_fewer_fields_and_plain_vectors_are_loaded",
+    ),
     Promise(
         "rag-094",
         "004",
@@ -2470,6 +2540,7 @@ PROMISES: tuple[Promise, ...] = (
         "rag-121",
         "004",
         "The names of history, sources and chunks channels can be changed in AnswerNode's config",
+        "tests/rag/test_query.py::test_channels_go_by_the_names_that_the_config_gives_them",
     ),
     Promise(
         "rag-122",
@@ -3548,17 +3619,20 @@ PROMISES: tuple[Promise, ...] = (
         "002",
         "Transport.STDIO starts a local server as a child process and exchanges "
         "line-separated JSON-RPC on its standard streams",
+        "tests/mcp/test_config_in_use.py::test_a_child_gets_its_arguments_one_by_one_and_its_variables_on_top_of_ours",
     ),
     Promise(
         "mcpconfig-006",
         "002",
         "Transport.SSE receives by server-sent events and sends requests by HTTP POST",
+        "tests/mcp/test_config_in_use.py::test_sse_receives_events_and_sends_by_post_with_the_headers",
     ),
     Promise(
         "mcpconfig-007",
         "002",
         "Transport.STREAMABLE_HTTP does all traffic on one HTTP "
         "endpoint, answered by JSON or an event stream",
+        "tests/mcp/test_config_in_use.py::test_streamable_http_does_all_on_one_endpoint_with_the_headers",
     ),
     Promise(
         "mcpconfig-008",
@@ -3678,6 +3752,7 @@ PROMISES: tuple[Promise, ...] = (
         "mcpconfig-027",
         "002",
         "Arguments reach the child one by one without a shell; spaces in a path need no quoting",
+        "tests/mcp/test_config_in_use.py::test_a_child_gets_its_arguments_one_by_one_and_its_variables_on_top_of_ours",
     ),
     Promise(
         "mcpconfig-028",
@@ -3685,7 +3760,12 @@ PROMISES: tuple[Promise, ...] = (
         "auto_start is on by default",
         "tests/mcp/test_config.py::test_a_new_config_is_empty_enabled_started_and_a_child_process",
     ),
-    Promise("mcpconfig-029", "002", "A server with auto_start off is connected on demand"),
+    Promise(
+        "mcpconfig-029",
+        "002",
+        "A server with auto_start off is connected on demand",
+        "tests/mcp/test_config_in_use.py::test_a_server_starts_by_itself_when_it_is_first_used_or_never",
+    ),
     Promise(
         "mcpconfig-030",
         "002",
@@ -3705,13 +3785,24 @@ PROMISES: tuple[Promise, ...] = (
         "enabled is on by default",
         "tests/mcp/test_config.py::test_a_new_config_is_empty_enabled_started_and_a_child_process",
     ),
-    Promise("mcpconfig-033", "002", "A disabled config takes no part in connecting"),
+    Promise(
+        "mcpconfig-033",
+        "002",
+        "A disabled config takes no part in connecting",
+        "tests/mcp/test_config_in_use.py::test_a_server_starts_by_itself_when_it_is_first_used_or_never",
+    ),
     Promise(
         "mcpconfig-034",
         "002",
         "environment adds to the child's variables; names not listed are inherited",
+        "tests/mcp/test_config_in_use.py::test_a_child_gets_its_arguments_one_by_one_and_its_variables_on_top_of_ours",
     ),
-    Promise("mcpconfig-035", "002", "headers go with remote requests, such as for authorisation"),
+    Promise(
+        "mcpconfig-035",
+        "002",
+        "headers go with remote requests, such as for authorisation",
+        "tests/mcp/test_config_in_use.py::test_sse_receives_events_and_sends_by_post_with_the_headers",
+    ),
     Promise(
         "mcpconfig-036",
         "002",
@@ -4379,7 +4470,7 @@ PROMISES: tuple[Promise, ...] = (
         "docs-009",
         "004",
         "Fields the config file leaves out get their defaults",
-        "tests/cli/test_config.py::test_no_file_says_nothing",
+        "tests/cli/test_config.py::test_no_file_says_nothing_unless_it_was_named",
     ),
     Promise(
         "docs-010",
@@ -4513,6 +4604,7 @@ PROMISES: tuple[Promise, ...] = (
         "docs-032",
         "004",
         "An example with a user's own approximate VectorStore runs offline as a smoke test",
+        "tests/rag/test_vector_store.py::test_an_approximate_store_of_ones_own_answers_offline",
     ),
     # docs (seed 004): performance baseline
     Promise(
@@ -4534,8 +4626,18 @@ PROMISES: tuple[Promise, ...] = (
         "The bench shows HashEmbedder at 1024 dimensions reaching the baseline of 100 to 130 MB/s",
         "tests/rag/test_bench.py::test_search_storing_embedding_and_persistence_are_measured_against_their_baselines",
     ),
-    Promise("docs-036", "004", "Search uses cached norms and a top-k selection, not a full sort"),
-    Promise("docs-037", "004", "The built-in store saves index and IndexManifest as one JSON file"),
+    Promise(
+        "docs-036",
+        "004",
+        "Search uses cached norms and a top-k selection, not a full sort",
+        "tests/rag/test_vector_store.py::test_the_nearest_chunks_are_those_of_a_full_scan",
+    ),
+    Promise(
+        "docs-037",
+        "004",
+        "The built-in store saves index and IndexManifest as one JSON file",
+        "tests/rag/test_memory_store.py::test_a_saved_index_is_loaded_as_it_was",
+    ),
     Promise(
         "docs-038",
         "004",
