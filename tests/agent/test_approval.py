@@ -1,5 +1,6 @@
 """A person is asked before a call runs, and says yes, no, or something else."""
 
+import msgspec
 import pytest
 
 from dialoom.agent import (
@@ -263,6 +264,25 @@ async def test_a_tool_asks_while_it_runs_and_begins_anew_with_each_answer() -> N
     assert [each.payload for each in second.pending if isinstance(each, Question)] == ["whose name?"]
     done = await agent.resume(second, {"c1": "Ada"})
     assert results_of(done) == [("c1", "booked Monday at 12 for Ada")]
+
+
+class Form(msgspec.Struct):
+    fields: tuple[str, ...]
+
+
+async def test_a_form_is_asked_as_json_values_and_what_is_none_is_an_error_the_model_reads() -> None:
+    @tool
+    async def fill(what: str, ctx: ToolContext) -> str:
+        return str(ctx.ask(Form(("hour", "name")) if what == "form" else object()))
+
+    calls = (call("c1", "fill", what="form"), call("c2", "fill", what="anything"))
+    waiting = await ReActAgent(MockProvider().queue_tool_calls(*calls), [fill]).run("Fill it in.")
+    assert [each.payload for each in waiting.pending if isinstance(each, Question)] == [
+        {"fields": ["hour", "name"]}
+    ]
+    assert results_of(waiting) == [
+        ("c2", '{"error":"TypeError: cannot be written as JSON: object","tool":"fill"}')
+    ]
 
 
 async def test_a_plain_tool_asks_from_its_thread() -> None:

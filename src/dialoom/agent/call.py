@@ -28,7 +28,7 @@ T = TypeVar("T")
 IN_DOUBT = "the program stopped while this call was under way, so it may have taken effect or not; look first"
 DENIED = "a person did not allow this call, so it was not run"
 MAX_REASON = 500
-MAX_CARD_BYTES = 256 * 1024
+MAX_SHOWN_BYTES = 256 * 1024
 _log = logging.getLogger("dialoom.agent")
 
 
@@ -193,7 +193,8 @@ class _CallJournal:
         return await self._ctx.aonce(f"tool/{key}", effect)
 
     def ask(self, payload: object, *, key: str, refused: str) -> Any:
-        question = Question(id=self._call.id, tool=self._call.name, payload=payload, refused=refused)
+        call, shown = self._call, _shown(payload)
+        question = Question(id=call.id, tool=call.name, payload=shown, refused=refused)
         return self._ctx.interrupt(question, key=f"tool/{key}")
 
 
@@ -208,16 +209,17 @@ def _blocked(blocked: Blocked, tool: str) -> ToolResult:
 
 
 def _card_of(result: ToolResult, tool: str) -> object:
-    """Return the card as values that any store keeps, None without one and for one that is none of these."""
-    if result.card is None:
-        return None
     try:
-        card = freeze(without_surrogates(to_plain(result.card)))
-        size = len(msgspec.json.encode(card))
+        return _shown(result.card)
     except Exception:  # noqa: BLE001 - seam: a foreign card writes itself here
         _log.exception("card of a tool cannot be kept", extra={"tool": tool})
         return None
-    if size > MAX_CARD_BYTES:
-        _log.warning("card of a tool is too large to be kept", extra={"tool": tool, "bytes": size})
-        return None
-    return card
+
+
+def _shown(value: object) -> object:
+    """Return what a tool shows to people as JSON values that any store keeps. Raises what `value` raises."""
+    plain = freeze(without_surrogates(to_plain(value)))
+    size = len(msgspec.json.encode(plain))
+    if size > MAX_SHOWN_BYTES:
+        raise UsageError(f"{size} bytes are to be shown, at most {MAX_SHOWN_BYTES} are; show less")
+    return plain
