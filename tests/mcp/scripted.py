@@ -35,12 +35,14 @@ class Scripted:
         self._tasks: list[asyncio.Task[None]] = []
         self._news = asyncio.Condition()
 
-    def client(self, options: MCPOptions | None = None) -> MCPClient:
-        return MCPClient.over(self.transport, name="scripted", options=options)
+    def client(
+        self, options: MCPOptions | None = None, *, kind: type[MemoryTransport] = MemoryTransport
+    ) -> MCPClient:
+        return MCPClient.over(lambda: self.transport(kind), name="scripted", options=options)
 
-    def transport(self) -> MemoryTransport:
-        """A new connection to this server."""
-        ours, theirs = MemoryTransport.pair()
+    def transport(self, kind: type[MemoryTransport] = MemoryTransport) -> MemoryTransport:
+        """A new connection to this server; the client's end is a `kind`."""
+        theirs, ours = kind.pair()
         self._ends.append(ours)
         self._tasks.append(asyncio.get_running_loop().create_task(self._serve(ours)))
         return theirs
@@ -50,8 +52,12 @@ class Scripted:
         return [each.get("params", {}) for each in self.heard if each.get("method") == method]
 
     async def until_asked(self, method: str, count: int = 1) -> None:
+        await self.until(lambda: len(self.asked(method)) >= count)
+
+    async def until(self, happened: Callable[[], bool]) -> None:
+        """Wait until something is true of what was heard."""
         async with asyncio.timeout(10), self._news:
-            await self._news.wait_for(lambda: len(self.asked(method)) >= count)
+            await self._news.wait_for(happened)
 
     async def say(self, line: bytes | Mapping[str, Any]) -> None:
         """Send a line on the newest connection."""

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, contextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeVar
 
-from dialoom.base.errors import UsageError
+from dialoom.base.errors import MissingExtraError, UsageError
 from dialoom.mcp.backoff import Backoff, Budget
 from dialoom.mcp.config_fields import McpTimeouts
 from dialoom.mcp.errors import NO_FACTS, McpError, McpFacts
@@ -156,19 +156,16 @@ class Connection:
             raise McpError(str(outcome), server=outcome.server, kind=outcome.kind, facts=outcome.facts)
         return outcome
 
-    async def request(
-        self, send: Callable[[Live, Patience], Awaitable[T]], *, bounds: McpTimeouts, again: bool = False
-    ) -> T:
+    async def request(self, send: Callable[[Live, Patience], Awaitable[T]], *, bounds: McpTimeouts) -> T:
         """Return what `send` gets. Raises `McpError`.
 
-        What the server did certainly not do is asked once more on a fresh connection; with `again`, what it
-        may have done too.
+        What a server refused because it forgot the session is asked once more in a fresh one.
         """
         live = await self.live()
         try:
             return await self._send(live, send, bounds)
         except McpError as error:
-            if not (error.kind == "session" or (again and error.kind == "closed")):
+            if error.kind != "session":
                 raise
         live.link.lost.set()
         return await self._send(await self.live(), send, bounds)
@@ -226,7 +223,11 @@ class Connection:
     async def _one_life(self) -> McpError | None:
         """Connect and stay connected; return what went wrong, None when it is to begin anew at once."""
         self._settle("connecting", None)
-        streams = await asyncio.to_thread(import_module, "dialoom.mcp.sdk.streams")  # takes most of a second
+        try:
+            # takes most of a second, which the event loop is spared
+            streams = await asyncio.to_thread(import_module, "dialoom.mcp.sdk.streams")
+        except ImportError:
+            return McpError(str(MissingExtraError("mcp", "mcp")), server=self.name, kind="config")
         hush()  # its loggers are there now
         link: Link = streams.Link()
         live: Live | None = None

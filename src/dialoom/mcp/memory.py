@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from typing import Final
+from typing import Final, Self
 
 from dialoom.mcp.transport import Line
 
@@ -21,7 +21,7 @@ class MemoryTransport:
         self._outgoing = outgoing
 
     @classmethod
-    def pair(cls) -> tuple["MemoryTransport", "MemoryTransport"]:
+    def pair(cls) -> tuple[Self, Self]:
         """Return two ends that belong together."""
         there, back = _Lane(), _Lane()
         return cls(there, back), cls(back, there)
