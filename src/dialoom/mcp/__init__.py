@@ -24,5 +24,10 @@ from dialoom.mcp.tokens import FileTokenStore as FileTokenStore
 from dialoom.mcp.tokens import Login as Login
 from dialoom.mcp.tokens import MemoryTokenStore as MemoryTokenStore
 from dialoom.mcp.tokens import TokenStore as TokenStore
+from dialoom.mcp.tool_sync import MCPToolSync as MCPToolSync
+from dialoom.mcp.tool_sync import SyncOptions as SyncOptions
+from dialoom.mcp.tool_sync import SyncReport as SyncReport
+from dialoom.mcp.tool_sync import ToolNameCollisionError as ToolNameCollisionError
+from dialoom.mcp.tool_sync import add_mcp_tools as add_mcp_tools
 from dialoom.mcp.transport import LineTransport as LineTransport
 from dialoom.mcp.transport import Oversize as Oversize
