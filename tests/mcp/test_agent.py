@@ -69,12 +69,18 @@ async def _step(path: Path, step: str) -> dict[str, Any]:
 
 async def test_what_a_server_asks_is_answered_after_a_restart(tmp_path: Path):
     path = tmp_path / "runs.sqlite"
-    question = {"type": "mcp_elicitation", "server": "peer", "tool": "ask", "message": "your name?"}
-    schema = {"type": "object", "properties": {"value": {"type": "string"}}, "required": ["value"]}
+    question = {
+        "kind": "mcp_elicitation",
+        "server": "peer",
+        "tool": "ask",
+        "title": "your name?",
+        "schema": {"type": "object", "properties": {"value": {"type": "string"}}, "required": ["value"]},
+        "fields": [{"id": "value", "label": "value", "type": "text", "required": True}],
+    }
     asked = await _step(path, "ask")
-    assert (asked["stop"], asked["waiting"]) == ("needs_approval", [{**question, "schema": schema}])
+    assert (asked["stop"], asked["waiting"]) == ("needs_approval", [question])
     again = await _step(path, "Ann")
-    assert [each["message"] for each in again["waiting"]] == ["your colour?"]
+    assert [each["title"] for each in again["waiting"]] == ["your colour?"]
     assert await _step(path, "blue") == {
         "stop": "finished",
         "said": ["Ann likes blue"],

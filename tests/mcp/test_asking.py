@@ -62,8 +62,9 @@ async def test_a_question_of_today_pauses_the_call_and_its_answer_takes_it_up_ag
     async with ours(peer) as client:
         await add_mcp_tools(registry, client, "")
         assert await run(registry, "ask", notebook) is None
-        question = {"type": "mcp_elicitation", "server": "peer", "tool": "ask", "message": "your name?"}
-        assert notebook.asked == [question | {"schema": FORM}]
+        field = {"id": "value", "label": "value", "type": "text", "required": True}
+        asked = {"kind": "mcp_elicitation", "server": "peer", "tool": "ask", "title": "your name?"}
+        assert notebook.asked == [{**asked, "schema": FORM, "fields": [field]}]
         notebook.answer({"value": "Ann"})
     later = ToolRegistry()
     async with ours(peer) as client:
@@ -164,6 +165,7 @@ async def test_stopping_a_call_stops_it_at_the_server(mode: str):
     ("answer", "sent"),
     [
         ({"value": "x"}, {"action": "accept", "content": {"colour": "red", "value": "x"}}),
+        ({"value": "x", "colour": None}, {"action": "accept", "content": {"colour": "red", "value": "x"}}),
         (
             {"action": "accept", "content": {"value": "x", "colour": "blue"}},
             {"action": "accept", "content": {"value": "x", "colour": "blue"}},
@@ -195,14 +197,19 @@ def test_an_answer_that_does_not_fit_is_refused(answer: object, told: str):
 def test_a_page_to_open_is_named_with_its_host():
     page = {"mode": "url", "message": "log in", "url": "https://a.example/login?state=1"}
     assert question_of(page, server="s", tool="t") == {
-        "type": "mcp_elicitation",
+        "kind": "mcp_elicitation",
         "server": "s",
         "tool": "t",
-        "message": "log in",
+        "title": "log in",
         "url": "https://a.example/login?state=1",
         "host": "https://a.example/login",
+        "fields": [
+            {"id": "done", "label": "Open https://a.example/login?state=1, then come back", "type": "bool"}
+        ],
     }
     assert answer_of(page, {"action": "accept"}) == {"action": "accept"}
+    assert answer_of(page, {"done": True}) == {"action": "accept"}
+    assert answer_of(page, {"done": False}) == {"action": "decline"}
 
 
 @pytest.mark.parametrize(

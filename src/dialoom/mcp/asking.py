@@ -20,6 +20,7 @@ from dialoom.llm.json_schema import JsonSchema
 from dialoom.mcp.errors import McpError
 from dialoom.mcp.inputs import Elicit, with_defaults
 from dialoom.mcp.json_shapes import object_of
+from dialoom.mcp.question_fields import DONE, fields_of_page, fields_of_schema
 from dialoom.mcp.results import clean_text
 from dialoom.net.address import safe_url, split_url
 from dialoom.tools.context import ToolContext
@@ -206,24 +207,22 @@ class AskingCall:
 def question_of(params: Fields, *, server: str, tool: str) -> dict[str, object] | None:
     """Return what a person is shown of an elicitation, as JSON values; None for one that cannot be shown.
 
-    `schema` is the JSON Schema of the form, `url` the page to open. The words are the server's, cleaned.
+    `title` and `fields` are the form, `schema` its JSON Schema, `url` the page to open. The words are the
+    server's, cleaned.
     """
     message = params.get("message")
-    question: dict[str, object] = {
-        "type": "mcp_elicitation",
-        "server": server,
-        "tool": tool,
-        "message": clean_text(message) if isinstance(message, str) else "",
-    }
+    words = clean_text(message) if isinstance(message, str) else ""
+    question: dict[str, object] = {"kind": "mcp_elicitation", "server": server, "tool": tool, "title": words}
     if params.get("mode") == "url":
         url = params.get("url")
         try:
             split_url(url if isinstance(url, str) else "")
         except UsageError:
             return None
-        return question | {"url": url, "host": safe_url(cast("str", url))}
+        shown = cast("str", url)
+        return {**question, "url": shown, "host": safe_url(shown), "fields": fields_of_page(shown)}
     schema = object_of(params.get("requestedSchema"))
-    return {**question, "schema": schema} if schema else None
+    return {**question, "schema": schema, "fields": fields_of_schema(schema)} if schema else None
 
 
 def answer_of(params: Fields, answer: object) -> Fields:
@@ -242,9 +241,10 @@ def answer_of(params: Fields, answer: object) -> Fields:
     if action == "accept" and set(given) <= {"action", "content"}:
         content = object_of(given.get("content"))
     if params.get("mode") == "url":
-        return {"action": "accept"}
+        return {"action": "decline" if content.get(DONE) is False else "accept"}
     schema = object_of(params.get("requestedSchema"))
-    filled = with_defaults({"action": "accept", "content": content}, schema)
+    given = {key: value for key, value in content.items() if value is not None}
+    filled = with_defaults({"action": "accept", "content": given}, schema)
     violations = JsonSchema(schema).check(filled["content"])
     if violations:
         raise UsageError("; ".join(f"{each.path}: {each.message}" for each in violations))
