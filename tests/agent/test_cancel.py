@@ -4,11 +4,13 @@ import asyncio
 import time
 from threading import Event as Flag
 
+import msgspec
 import pytest
 
 from dialoom.agent import AgentObserver, AgentResult, AgentSettings, Approve, ReActAgent, ToolStarted
 from dialoom.graph import MemoryCheckpointStore, RunControl, RunOptions
 from dialoom.llm import (
+    ChatOptions,
     Gate,
     MockProvider,
     ProviderError,
@@ -21,7 +23,10 @@ from dialoom.llm import (
     assistant,
     user,
 )
+from dialoom.llm.anthropic.request import message_body
+from dialoom.llm.openai.request import chat_body
 from dialoom.llm.pairing import paired
+from dialoom.llm.profile import ANTHROPIC_PROFILE, WireProfile
 from dialoom.tools import ToolContext, ToolExecutionPolicy, tool
 from tests.agent.tools import add, call, refund
 
@@ -64,8 +69,21 @@ class Round:
 
 
 def valid(result: AgentResult) -> bool:
-    """Whether each call is answered at once, as all wires want it."""
-    return paired(result.history) == result.history
+    """Whether each call is answered at once, here and in what both wires send of it."""
+    history, options = result.history, ChatOptions(model="m")
+    chat = msgspec.json.decode(chat_body(history, options, WireProfile()))["messages"]
+    asked = [call["id"] for message in chat for call in message.get("tool_calls", ())]
+    answered = [message["tool_call_id"] for message in chat if message["role"] == "tool"]
+    body = message_body(history, options, profile=ANTHROPIC_PROFILE, provider="anthropic")
+    blocks = [
+        block
+        for message in msgspec.json.decode(body)["messages"]
+        if isinstance(message["content"], list)
+        for block in message["content"]
+    ]
+    used = [block["id"] for block in blocks if block["type"] == "tool_use"]
+    given = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
+    return paired(history) == history and asked == answered == used == given
 
 
 CALLS = (call("c1", "block"), call("c2", "wait"), call("c3", "refund", order=9, amount=30))
