@@ -184,6 +184,22 @@ async def test_leaving_a_center_stores_what_is_due() -> None:
     assert len((await stores.conversations.load(dialog.id)).entries) == 1
 
 
+async def test_one_dialog_that_cannot_be_stored_keeps_no_other_from_it() -> None:
+    stores = memory()
+    center = Center(stores)
+    other = center.new_dialog()
+    other.from_dict({"id": "taken"})
+    await Center(stores).new_dialog().append_message("user", "mine").save()
+    taken = Center(stores).new_dialog()
+    taken.from_dict({"id": "taken"})
+    await taken.save()
+    last = center.new_dialog().append_message("user", "hi")
+    with pytest.raises(StoreError, match="conversation taken exists"):
+        await center.aclose()
+    assert (other.is_closed, last.is_closed) == (True, True)
+    assert len((await stores.conversations.load(last.id)).entries) == 1
+
+
 async def test_several_centers_live_side_by_side() -> None:
     one, other = Center().add_tool(add), Center()
     assert (one.new_dialog().get_tool("add"), other.new_dialog().get_tool("add")) == (add, None)

@@ -123,6 +123,7 @@ async def test_a_form_that_is_not_registered_any_more_takes_no_answer() -> None:
         (7, "7"),
         ({"fields": "none"}, '{"fields":"none"}'),
         ({"formId": "unknown"}, '{"formId":"unknown"}'),
+        (b"bytes", '{"error":"the tool returned bytes; return text or JSON values","tool":"ask"}'),
     ],
 )
 def test_whatever_a_tool_asks_becomes_a_form(payload: object, label: str) -> None:

@@ -85,6 +85,11 @@ def test_a_place_that_is_not_there_is_refused() -> None:
         dialog.message(1)
     with pytest.raises(UsageError, match="a dialog cannot keep -1 messages; give 0 or more"):
         dialog.truncate_to(-1)
+    with pytest.raises(
+        UsageError, match="there is no role 'bot'; it is one of system, user, assistant, tool"
+    ):
+        dialog.append_message("bot", "hi")  # type: ignore[arg-type] - from a program without types
+    assert dialog.message_count == 1
 
 
 async def test_while_a_run_goes_on_the_log_is_the_runs() -> None:

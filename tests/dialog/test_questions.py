@@ -83,6 +83,20 @@ async def test_a_second_answer_is_refused_with_what_became_of_the_first() -> Non
     await finished(going)
 
 
+async def test_arguments_that_are_too_long_for_a_card_are_not_shown_in_part() -> None:
+    @tool(requires_approval=True, idempotent=True)
+    async def write(text: str) -> str:
+        """Write."""
+        return f"wrote {len(text)} characters"
+
+    mock = MockProvider().queue_tool_call("c1", "write", {"text": "x" * 300_000}).queue_text("Done.")
+    dialog = center_of(mock, write).new_dialog()
+    (card_id,) = (await soon(dialog.send("go"))).waiting
+    assert card_of(dialog).arguments == {"too long to be shown": "300011 bytes"}
+    await finished(dialog.answer(card_id, "decide", {"approved": True}))
+    assert said(dialog)[4][1] == "wrote 300000 characters"
+
+
 async def test_of_two_questions_each_is_answered_by_itself() -> None:
     mock = MockProvider().queue_tool_calls(call("c1", "refund", order=1), call("c2", "refund", order=2))
     dialog = center_of(mock.queue_text("Done."), refund).new_dialog()

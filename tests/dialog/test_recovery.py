@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from dialoom.base.errors import StoreError
-from dialoom.conversation import MemoryConversationStore, Truncate
+from dialoom.base.errors import ConflictError, StoreError
+from dialoom.conversation import Conversation, MemoryConversationStore, Truncate
 from dialoom.dialog import Center, Stores
 from dialoom.dialog.outbox import outbox
 from dialoom.dialog.standing import messages_of, turn_of
@@ -96,6 +96,44 @@ async def test_a_step_that_failed_is_gone_on_with_in_the_same_program(
             await center.dialogs[0].save()
         await soon(carry_on(center, TURNS))
         assert await desk.problems() == [], (point, time)
+
+
+class Flaky(MemoryConversationStore):
+    """A store whose first `create` is carried out, or not, and fails all the same."""
+
+    def __init__(self, *, carries_out: bool) -> None:
+        super().__init__()
+        self._carries_out = carries_out
+        self._fails = True
+
+    async def create(self, conversation: Conversation) -> None:
+        if not self._fails or self._carries_out:
+            await super().create(conversation)
+        if self._fails:
+            self._fails = False
+            raise StoreError("the disk went away; try again")
+
+
+@pytest.mark.parametrize("carries_out", [True, False])
+async def test_a_dialog_that_could_not_be_stored_for_sure_is_stored_once(carries_out: bool) -> None:
+    store = Flaky(carries_out=carries_out)
+    dialog = Center(Stores(store, MemoryCheckpointStore())).new_dialog().append_message("user", "hi")
+    with pytest.raises(StoreError, match="the disk went away; try again"):
+        await dialog.save()
+    await dialog.append_message("assistant", "Hello.").save()
+    assert (await store.load(dialog.id)).entries == dialog.messages
+
+
+async def test_a_conversation_that_another_program_shortened_is_not_waited_for() -> None:
+    stores = Stores(MemoryConversationStore(), MemoryCheckpointStore())
+    dialog = Center(stores).new_dialog()
+    for at in range(100):
+        dialog.append_message("user", str(at))
+    await dialog.save()
+    later = await Center(stores).open(dialog.id)
+    await stores.conversations.append(dialog.id, [Truncate(10)])
+    with pytest.raises(ConflictError, match=f"another program shortened conversation {dialog.id}; open it"):
+        await soon(later.load())
 
 
 async def test_a_paused_run_is_answered_after_a_restart_and_asked_once(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Self
 import msgspec
 
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
-from dialoom.base.errors import UsageError
+from dialoom.base.errors import StoreError, UsageError
 from dialoom.base.text import one_line
 from dialoom.conversation import MemoryConversationStore, Page
 from dialoom.conversation.cards import BUILTIN_CARDS, CardRegistry, FormRegistry
@@ -79,13 +79,20 @@ class Center(KitOwner):
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close every open dialog and end the connections of tool servers; stores and providers stay open."""
-        try:
-            for dialog in tuple(self._dialogs.values()):
+        """Close every open dialog and end the connections of tool servers; stores and providers stay open.
+
+        Raises `StoreError`, when all is closed, for a dialog that could not be stored.
+        """
+        failed: list[StoreError] = []
+        for dialog in self.dialogs:
+            try:
                 await dialog.aclose()
-        finally:
-            self._dialogs.clear()
-            await self._servers.aclose()
+            except StoreError as error:
+                failed.append(error)
+        self._dialogs.clear()
+        await self._servers.aclose()
+        if failed:
+            raise failed[0]
 
     def add_provider(
         self,

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from dialoom.base.clock import Clock
+from dialoom.base.errors import ConflictError
 from dialoom.base.ids import new_id
 from dialoom.base.text import one_line
 from dialoom.conversation import (
@@ -81,6 +82,7 @@ class Journal:
         self._due: list[Record] = []
         self._length: int | None = None
         self._in_doubt = 0
+        self._attempted: int | None = None
         self._writing = asyncio.Lock()
 
     @property
@@ -99,11 +101,6 @@ class Journal:
     def is_stored(self) -> bool:
         """Whether the store has a conversation of this id, perhaps not with all that is here."""
         return self._is_stored
-
-    @property
-    def is_due(self) -> bool:
-        """Whether something is here that the store has not."""
-        return bool(self._due) or self._is_header_due or not self._is_stored
 
     def renamed(self, conversation_id: str) -> "Journal":
         """Return an empty journal of another conversation with these settings, stored nowhere yet."""
@@ -148,8 +145,9 @@ class Journal:
         """
         if not entries:
             return ()
-        await self.flush()
-        grown = await self._write(self._deliver([Append(each.entry, each.key) for each in entries]))
+        async with self._writing:
+            await self._flush()
+            grown = await self._write(self._deliver([Append(each.entry, each.key) for each in entries]))
         return tuple(self.transcript.append(each.entry) for each in entries[len(entries) - grown :])
 
     async def flush(self) -> None:
@@ -158,19 +156,19 @@ class Journal:
         Raises `StoreError`; `ConflictError` when a new dialog's id is taken.
         """
         async with self._writing:
-            if not self._is_stored:
-                await self._write(self._create())
-            if self._is_header_due:
-                await self._write(self._update())
-            if self._due:
-                await self._write(self._append_due())
+            await self._flush()
 
     async def hold(self, start: int) -> None:
-        """Read what stands before the entries held, from `start` on at least."""
+        """Read what stands before the entries held, from `start` on at least.
+
+        Raises `ConflictError` when the store has less than that: then another program changed it.
+        """
         while self.transcript.start > max(0, start):
             window = await self._stores.conversations.window(
                 self.id, before=self.transcript.start, limit=READ_AT_ONCE
             )
+            if window.start + len(window.entries) < self.transcript.start:
+                raise ConflictError(f"another program shortened conversation {self.id}; open it again")
             self.transcript.prepend(window.entries, start=window.start)
 
     async def guides(self) -> tuple[str, ...]:
@@ -188,6 +186,15 @@ class Journal:
                 found.append(entry.content)
         return tuple(found)
 
+    async def _flush(self) -> None:
+        """Write what is due; the lock is held."""
+        if not self._is_stored:
+            await self._write(self._create())
+        if self._is_header_due:
+            await self._write(self._update())
+        if self._due:
+            await self._write(self._append_due())
+
     def _stored_settings(self) -> dict[str, object]:
         return {**self._header.settings, KEY: self._settings.to_dict()}
 
@@ -198,9 +205,19 @@ class Journal:
             branch_from=self._settings.branch_from_id or self._header.branch_from,
         )
         due = tuple(self._due)
-        await self._stores.conversations.create(Conversation(header, due))
-        self._is_stored, self._is_header_due, self._length = True, False, len(due)
-        del self._due[: len(due)]
+        try:
+            await self._stores.conversations.create(Conversation(header, due))
+        except ConflictError:
+            if self._attempted is None:
+                raise
+            self._length, self._in_doubt = 0, self._attempted  # the attempt that failed was carried out
+        except BaseException:
+            self._attempted = len(due)
+            raise
+        else:
+            self._length = len(due)
+            del self._due[: len(due)]
+        self._is_stored, self._is_header_due = True, False
 
     async def _update(self) -> None:
         self._is_header_due = False

@@ -18,9 +18,12 @@ from dialoom.dialog.outbox import key_of
 from dialoom.dialog.standing import messages_of, turn_of
 from dialoom.graph import Checkpoint
 from dialoom.tools import Tool, ToolRegistry
+from dialoom.tools.observe import observe
 
 ANSWER = "answer"
 """The one field of a form that asks for a text or a value."""
+MAX_SHOWN = 100_000
+"""Bytes of a call's arguments that an approval shows."""
 
 
 class Waiting(msgspec.Struct, frozen=True):
@@ -104,7 +107,7 @@ class Cards:
                 question=pending.reason,
                 tool_name=pending.tool,
                 tool_call_id=pending.id,
-                arguments=pending.arguments,
+                arguments=_shown(pending.arguments),
             )
         else:
             card = form_of(pending.payload, self._forms, title=one_line(pending.tool, 60))
@@ -126,7 +129,8 @@ def form_of(payload: object, forms: FormRegistry, *, title: str) -> Form:
     A payload with a `formId` asks a registered form, filled with its `values`; one with `fields` is a form of
     its own; a text asks for a text, and anything else is shown and asked for one, too.
     """
-    fields = cast("dict[str, object]", msgspec.to_builtins(payload)) if isinstance(payload, Mapping) else {}
+    seen = observe(payload, tool=title)
+    fields = cast("dict[str, object]", seen.structured) if isinstance(payload, Mapping) else {}
     form_id = fields.get("formId", fields.get("form_id"))
     definition = forms.find(form_id) if isinstance(form_id, str) else None
     if definition is not None:
@@ -137,11 +141,14 @@ def form_of(payload: object, forms: FormRegistry, *, title: str) -> Form:
             return Form.model_validate({"title": title, **fields, "inline": True})
         except (ValidationError, UsageError) as error:
             title = f"{title}: its form cannot be shown ({one_line(str(error), 80)})"
-    words = (
-        payload if isinstance(payload, str) else msgspec.json.encode(msgspec.to_builtins(payload)).decode()
-    )
-    field = {"id": ANSWER, "label": one_line(words, 500), "type": "text", "required": True}
+    field = {"id": ANSWER, "label": one_line(seen.content, 500), "type": "text", "required": True}
     return Form.model_validate({"title": title, "inline": True, "fields": [field]})
+
+
+def _shown(arguments: dict[str, object]) -> dict[str, object]:
+    """Return arguments as a card can hold them; those that are too long are not shown in part."""
+    size = len(msgspec.json.encode(arguments))
+    return arguments if size <= MAX_SHOWN else {"too long to be shown": f"{size} bytes"}
 
 
 def answer_to(card: Card, fields: Mapping[str, object], *, tool: Callable[[str], Tool | None]) -> object:

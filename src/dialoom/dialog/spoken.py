@@ -2,11 +2,12 @@
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import Self
+from typing import Self, get_args
 
 import msgspec
 
 from dialoom.base.errors import UsageError
+from dialoom.base.text import one_line
 from dialoom.conversation import CardEntry, Entry, TextEntry
 from dialoom.conversation.entries import decode_object
 from dialoom.dialog.choices import Choices
@@ -62,7 +63,7 @@ class Spoken(Choices, Signals):
         return self._journal.transcript.entry(index)
 
     def append_message(self, message: Entry | Message | Role, content: str = "") -> Self:
-        """Add a message: an entry, a model's message, or a role and a text."""
+        """Add a message: an entry, a model's message, or a role and a text. Raises `UsageError`."""
         self._check_idle()
         for entry in _entries(message, content):
             self._append(entry)
@@ -208,8 +209,12 @@ def _entries(message: Entry | Message | Role, content: str) -> Iterable[Entry]:
             return (message,)
         case Message():
             return entries_of(message)
-        case role:
+        case role if role in get_args(Role):
             return (TextEntry(role=role, content=content),)
+        case _:
+            raise UsageError(
+                f"there is no role {one_line(str(message), 40)!r}; it is one of {', '.join(get_args(Role))}"
+            )
 
 
 _COPIED = ("provider_id", "model_id", "requirement", "system", "active_skills")
