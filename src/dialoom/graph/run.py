@@ -1,8 +1,8 @@
 """One run: supersteps until there is a reason to stop. The engine's only loop, for sync and async alike."""
 
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -10,16 +10,15 @@ from dialoom.base.cancel import Cancelled
 from dialoom.base.errors import ConflictError, UsageError
 from dialoom.base.ids import new_id
 from dialoom.graph.batch import batch_of, gather, is_waiting
-from dialoom.graph.checkpoint import Checkpoint
 from dialoom.graph.commit import Outcome, Step, accept_input, conclude, conclude_lone
 from dialoom.graph.context import Nest, NodeContext
 from dialoom.graph.errors import GraphChangedError
-from dialoom.graph.frontier import TaskNote
 from dialoom.graph.lane import Lane, is_dict, read
+from dialoom.graph.ledger import Ledger, Saver
 from dialoom.graph.memo import Memo
 from dialoom.graph.memos import Memos
 from dialoom.graph.options import RunOptions
-from dialoom.graph.position import Position, Start, find, thread_of
+from dialoom.graph.position import Start, find, thread_of
 from dialoom.graph.publish import Emit, Origin, Publisher
 from dialoom.graph.result import NodeError, RunResult, StopReason
 from dialoom.graph.setup import Setup
@@ -33,21 +32,12 @@ if TYPE_CHECKING:
     from dialoom.graph.mailbox import Mailbox
 
 
-class Saver(Protocol):
-    """Where the checkpoints of a run go: a store, or the task of the run around it."""
-
-    @property
-    def blocking(self) -> bool: ...
-    def save(self, checkpoint: Checkpoint) -> None: ...
-
-
 class Run:
     """One execution of a graph: decides purely, does through a lane, commits to the store, then tells."""
 
     __slots__ = (
-        "_errors", "_kept", "_known_thread", "_lock", "_memos", "_ns", "_orphans", "_outer", "_position",
-        "_start", "_steps", "_store", "_unsure", "chance", "clock", "emit", "options", "publisher", "run_id",
-        "setup", "stop", "thread_id",
+        "_errors", "_known_thread", "_ledger", "_lock", "_memos", "_ns", "_orphans", "_outer", "_start",
+        "chance", "clock", "emit", "options", "publisher", "run_id", "setup", "stop", "thread_id",
     )  # fmt: skip
 
     def __init__(
@@ -70,7 +60,6 @@ class Run:
         self.publisher: Publisher | None = None if nest is None else nest.publisher
         self._outer = nest
         self._ns = () if nest is None else nest.ns
-        self._store: Saver | None = saver or setup.store
         if mailbox is not None or setup.observers:
             origin = Origin(run_id=self.run_id, thread_id=self.thread_id, ns=())
             self.publisher = Publisher(origin, setup.observers, mailbox, clock=setup.clock)
@@ -78,13 +67,10 @@ class Run:
         self.setup = setup
         self._start = start
         self._known_thread = thread_id
-        self._position = Position()
-        self._steps = 0
+        self._ledger = Ledger(setup, saver or setup.store, run_id=self.run_id, thread_id=self.thread_id)
         self._errors: tuple[NodeError, ...] = ()
         self._orphans = 0
         self._lock = Lock()
-        self._kept = 0
-        self._unsure: Checkpoint | None = None
         self._memos = Memos(self._ns)
 
     def execute(self, lane: Lane) -> Coroutine[Any, Any, RunResult]:
@@ -165,11 +151,10 @@ class Run:
 
     def memo(self, context: NodeContext) -> Memo:
         """Return what the task of `context` remembers. Raises Cancelled when its superstep is over."""
-        if context.step != self._steps + 1:
+        if context.step != self._ledger.steps + 1:
             raise Cancelled
-        key, notes = (context.node, context.item), self._position.frontier.notes
-        blocking = self._store is not None and self._store.blocking
-        return self._memos.of(key, notes, self._keep, blocking=blocking)
+        key, notes = (context.node, context.item), self._ledger.position.frontier.notes
+        return self._memos.of(key, notes, self._ledger.keep, blocking=self._ledger.blocking)
 
     def nest(self, context: NodeContext) -> Nest:
         at = "" if context.item is None else f"[{context.item}]"
@@ -191,7 +176,7 @@ class Run:
         if self._start.where is None and self._known_thread is None:
             return None
         try:
-            self._position = await find(self.setup, lane, self._start, self._known_thread)
+            self._ledger.position = await find(self.setup, lane, self._start, self._known_thread)
         except (UsageError, GraphChangedError):
             self.stop.scope.close()
             raise
@@ -201,7 +186,7 @@ class Run:
 
     async def _enter(self, lane: Lane) -> StopReason | None:
         """Bring the input in as checkpoint 0; a thread resumed with nothing new to say needs none."""
-        position, start = self._position, self._start
+        position, start = self._ledger.position, self._start
         step = accept_input(self.setup.table, position.state, position.frontier, start.inputs or {})
         if position.rewrites and step.finished:
             step = msgspec.structs.replace(step, ops=(*position.rewrites, *step.ops))
@@ -209,11 +194,11 @@ class Run:
         if not step.finished:
             return failure
         silent = start.is_silent and not step.ops
-        return await self._commit(lane, None if silent else self._store, step, 0) or failure
+        return await self._commit(lane, step, 0, silent=silent) or failure
 
     async def _supersteps(self, lane: Lane) -> StopReason:
-        store, publisher = self._store, self.publisher
-        may_stretch = publisher is None and (store is None or lane.may_block or not store.blocking)
+        ledger, publisher = self._ledger, self.publisher
+        may_stretch = publisher is None and (lane.may_block or not ledger.blocking)
         may_stretch = may_stretch and self.options.schedule == "superstep"
         while (reason := self._why_stop()) is None:
             if may_stretch and self._lone(may_block=lane.may_block) is not None:
@@ -236,9 +221,9 @@ class Run:
         Nearly all supersteps of nearly all graphs are, so here nothing is made that nobody reads. Returns
         the first that is not, for `_settle`, or why the run ends; None when another kind of superstep is due.
         """
-        table, store, may_block = self.setup.table, self._store, lane.may_block
+        table, ledger, may_block = self.setup.table, self._ledger, lane.may_block
         while (spec := self._lone(may_block=may_block)) is not None:
-            state, number = self._position.state, self._steps + 1
+            state, number = ledger.position.state, ledger.steps + 1
             try:
                 output: Any = spec.fn(NodeContext(self, spec.name, state, number))
                 if spec.is_async:
@@ -253,16 +238,17 @@ class Run:
             if step.errors or step.halt or not step.finished:
                 return step
             try:
-                checkpoint = None if store is None else self._put(store, step, number)
+                checkpoint = ledger.put(step, number)
             except Exception as error:  # noqa: BLE001 - seam: stores are foreign code
                 return self._unsaved(error, number)
-            self._stand_on(step, number, checkpoint)
+            ledger.stand_on(step, number, checkpoint)
         return None
 
     def _lone(self, *, may_block: bool) -> NodeSpec | None:
         """Return the node that is all there is to run next and can be run in a stretch."""
-        frontier = self._position.frontier
-        if len(frontier.ready) != 1 or self._steps >= self.options.max_steps:
+        ledger = self._ledger
+        frontier = ledger.position.frontier
+        if len(frontier.ready) != 1 or ledger.steps >= self.options.max_steps:
             return None
         spec = self.setup.table.nodes[frontier.ready[0]]
         if spec.alone is not frontier or (spec.blocking and not may_block):
@@ -271,7 +257,7 @@ class Run:
 
     async def _one_superstep(self, lane: Lane) -> Step:
         """Carry out a superstep of any kind."""
-        table, position, number = self.setup.table, self._position, self._steps + 1
+        table, position, number = self.setup.table, self._ledger.position, self._ledger.steps + 1
         frontier = position.frontier
         if table.has_maps or frontier.sends or frontier.notes:
             return await self._in_batch(lane, number)
@@ -283,19 +269,19 @@ class Run:
     def _concluded(self, outcomes: Sequence[Outcome]) -> Step:
         """Return what the superstep at hand, none of whose tasks is part of a map, comes to."""
         notes = self._memos.close() if self._memos.open else ()
-        position = self._position
+        position = self._ledger.position
         return conclude(self.setup.table, position.state, position.frontier, outcomes, notes)
 
     async def _settle(self, lane: Lane, step: Step) -> StopReason | None:
         """Commit the superstep that was carried out, and tell of it; returns why the run ends with it."""
-        number, before, publisher = self._steps + 1, self._position.frontier, self.publisher
+        number, before, publisher = self._ledger.steps + 1, self._ledger.position.frontier, self.publisher
         reason: StopReason | None = None
         if publisher is not None:
             publisher.close_nodes(number)
         if step.errors or step.halt:
             reason = self._fail(number, step.errors) if step.errors else "halted"
         if step.finished or (step.frontier.notes and step.frontier != before):
-            if (failed := await self._commit(lane, self._store, step, number)) is not None:
+            if (failed := await self._commit(lane, step, number)) is not None:
                 return failed
         elif reason is None and self.stop.reason() is None:
             reason = self._fail(number, (_nothing_came_of(step.frontier.nodes),))
@@ -305,7 +291,7 @@ class Run:
 
     async def _in_batch(self, lane: Lane, number: int) -> Step:
         """Carry out a superstep in which not every task is simply a node."""
-        table, position = self.setup.table, self._position
+        table, position = self.setup.table, self._ledger.position
         batch = batch_of(table, position.state, position.frontier)
         tasks = [
             (
@@ -316,86 +302,38 @@ class Run:
         ]
         outcomes = await lane.run_nodes(tasks)
         whole, notes = gather(table, batch, outcomes, self._memos.close())
-        return conclude(table, position.state, self._position.frontier, whole, notes)
-
-    def _keep(self, notes: Iterable[TaskNote]) -> None:
-        """Make durable what the running tasks have noted so far. Raises what the store raises."""
-        store, position = self._store, self._position
-        if store is not None:
-            self._kept += 1
-            step = Step(position.state, position.frontier.noted(notes))
-            self._stand_on(step, self._steps, self._put(store, step, self._steps, f".{self._kept}"))
-
-    def _put(self, store: Saver, step: Step, number: int, part: str = "") -> Checkpoint:
-        """Make `step` durable, on whatever thread. Raises what the store raises.
-
-        What it raised for an earlier part of this superstep may have been no more than a lost answer: that
-        one is saved again first, which does nothing when it is held, or no later one could follow.
-        """
-        if self._unsure is not None:
-            store.save(self._unsure)
-            position, kept = self._position, self._unsure
-            self._position = Position(position.state, kept.frontier, kept.version, kept.id)
-        self._unsure = checkpoint = self._checkpoint(step, number, part)
-        store.save(checkpoint)
-        self._unsure = None
-        return checkpoint
+        return conclude(table, position.state, self._ledger.position.frontier, whole, notes)
 
     def _why_stop(self) -> StopReason | None:
-        frontier = self._position.frontier
+        frontier = self._ledger.position.frontier
         if not frontier.ready and not frontier.sends:
             return "finished"
-        if frontier.notes and is_waiting(self.setup.table, self._position.state, frontier):
+        if frontier.notes and is_waiting(self.setup.table, self._ledger.position.state, frontier):
             return "interrupted"
-        return self.stop.reason() or ("max_steps" if self._steps >= self.options.max_steps else None)
+        return self.stop.reason() or ("max_steps" if self._ledger.steps >= self.options.max_steps else None)
 
-    async def _commit(self, lane: Lane, store: Saver | None, step: Step, number: int) -> StopReason | None:
-        """Make `step` durable where there is a store, stand on it, tell it; returns what kept it from it."""
-        before, checkpoint = self._position.frontier, None
-        if store is not None:
+    async def _commit(
+        self, lane: Lane, step: Step, number: int, *, silent: bool = False
+    ) -> StopReason | None:
+        """Make `step` durable unless it is `silent`, stand on it, tell it; returns what kept it from it."""
+        ledger, before, checkpoint = self._ledger, self._ledger.position.frontier, None
+        if ledger.store is not None and not silent:
             try:
-                checkpoint = await lane.in_store(
-                    lambda: self._put(store, step, number), blocking=store.blocking
-                )
+                checkpoint = await lane.in_store(lambda: ledger.put(step, number), blocking=ledger.blocking)
             except Exception as error:  # noqa: BLE001 - seam: stores are foreign code
                 return self._unsaved(error, number)
-        self._stand_on(step, number, checkpoint)
+        ledger.stand_on(step, number, checkpoint)
         if self.publisher is not None and number:
             if step.frontier.notes and self._outer is None:
                 fresh = [each for each in step.frontier.interrupts if each not in before.interrupts]
                 self.publisher.interrupted(number, fresh)
             changed = tuple(dict.fromkeys(op.channel for op in step.ops))
-            self.publisher.step_committed(number, step.finished, changed, self._position.checkpoint_id)
+            self.publisher.step_committed(number, step.finished, changed, ledger.position.checkpoint_id)
         return None
-
-    def _stand_on(self, step: Step, number: int, checkpoint: Checkpoint | None) -> None:
-        """Go on from `step`, which `checkpoint` keeps."""
-        kept = self._position if checkpoint is None else checkpoint
-        name = self._position.checkpoint_id if checkpoint is None else checkpoint.id
-        self._position = Position(step.state, step.frontier, kept.version, name)
-        self._steps = number
 
     def _unsaved(self, error: Exception, number: int) -> StopReason:
         failure = self._fail(number, (error_of("", error, prefix="could not save the checkpoint: "),))
         return "conflict" if isinstance(error, ConflictError) else failure
-
-    def _checkpoint(self, step: Step, number: int, part: str = "") -> Checkpoint:
-        position = self._position
-        return Checkpoint(
-            id=f"{self.run_id}:{number}{part}",
-            thread_id=self.thread_id,
-            version=position.version + 1,
-            parent_id=position.checkpoint_id,
-            run_id=self.run_id,
-            step=number,
-            created=self.clock.now(),
-            fingerprint=self.setup.fingerprint,
-            frontier=step.frontier,
-            ops=step.ops,
-            state=step.state,
-            interrupts=step.frontier.interrupts if step.frontier.notes else (),
-            state_version=self.setup.state_version,
-        )
 
     def _fail(self, number: int, errors: tuple[NodeError, ...]) -> StopReason:
         self._errors += errors
@@ -407,14 +345,14 @@ class Run:
     def _finish(self, reason: StopReason) -> RunResult:
         self._memos.end()
         result = RunResult(
-            state=settled(self._position.state),
+            state=settled(self._ledger.position.state),
             stop_reason=reason,
-            steps=self._steps,
+            steps=self._ledger.steps,
             run_id=self.run_id,
             thread_id=self.thread_id,
-            checkpoint_id=self._position.checkpoint_id,
+            checkpoint_id=self._ledger.position.checkpoint_id,
             errors=self._errors,
-            interrupts=self._position.frontier.interrupts,
+            interrupts=self._ledger.position.frontier.interrupts,
             orphans=self._orphans,
         )
         if self.publisher is not None and self._outer is None:

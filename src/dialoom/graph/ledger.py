@@ -1,0 +1,90 @@
+"""Where a run stands, and the checkpoints that keep it."""
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from dialoom.graph.checkpoint import Checkpoint
+from dialoom.graph.commit import Step
+from dialoom.graph.frontier import TaskNote
+from dialoom.graph.position import Position
+from dialoom.graph.setup import Setup
+
+
+class Saver(Protocol):
+    """Where the checkpoints of a run go: a store, or the task of the run around it."""
+
+    @property
+    def blocking(self) -> bool: ...
+    def save(self, checkpoint: Checkpoint) -> None: ...
+
+
+class Ledger:
+    """The position of a run, after `steps` supersteps, and how it becomes durable where there is a `store`."""
+
+    __slots__ = ("_kept", "_run_id", "_setup", "_thread_id", "_unsure", "position", "steps", "store")
+
+    def __init__(self, setup: Setup, store: Saver | None, *, run_id: str, thread_id: str) -> None:
+        self.position = Position()
+        self.steps = 0
+        self.store = store
+        self._setup = setup
+        self._run_id = run_id
+        self._thread_id = thread_id
+        self._kept = 0
+        self._unsure: Checkpoint | None = None
+
+    @property
+    def blocking(self) -> bool:
+        return self.store is not None and self.store.blocking
+
+    def put(self, step: Step, number: int, part: str = "") -> Checkpoint | None:
+        """Make `step` durable, on whatever thread; None without a store. Raises what the store raises.
+
+        What it raised for an earlier part of this superstep may have been no more than a lost answer: that
+        one is saved again first, which does nothing when it is held, or no later one could follow.
+        """
+        store = self.store
+        if store is None:
+            return None
+        if self._unsure is not None:
+            store.save(self._unsure)
+            kept = self._unsure
+            self.position = Position(self.position.state, kept.frontier, kept.version, kept.id)
+        self._unsure = checkpoint = self._checkpoint(step, number, part)
+        store.save(checkpoint)
+        self._unsure = None
+        return checkpoint
+
+    def stand_on(self, step: Step, number: int, checkpoint: Checkpoint | None) -> None:
+        """Go on from `step`, which `checkpoint` keeps."""
+        before = self.position
+        if checkpoint is None:
+            self.position = Position(step.state, step.frontier, before.version, before.checkpoint_id)
+        else:
+            self.position = Position(step.state, step.frontier, checkpoint.version, checkpoint.id)
+        self.steps = number
+
+    def keep(self, notes: Iterable[TaskNote]) -> None:
+        """Make durable what the running tasks have noted so far. Raises what the store raises."""
+        if self.store is not None:
+            self._kept += 1
+            step = Step(self.position.state, self.position.frontier.noted(notes))
+            self.stand_on(step, self.steps, self.put(step, self.steps, f".{self._kept}"))
+
+    def _checkpoint(self, step: Step, number: int, part: str) -> Checkpoint:
+        position, setup = self.position, self._setup
+        return Checkpoint(
+            id=f"{self._run_id}:{number}{part}",
+            thread_id=self._thread_id,
+            version=position.version + 1,
+            parent_id=position.checkpoint_id,
+            run_id=self._run_id,
+            step=number,
+            created=setup.clock.now(),
+            fingerprint=setup.fingerprint,
+            frontier=step.frontier,
+            ops=step.ops,
+            state=step.state,
+            interrupts=step.frontier.interrupts if step.frontier.notes else (),
+            state_version=setup.state_version,
+        )
