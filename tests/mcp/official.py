@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from dialoom.mcp import MCPAnswers, MCPClient, MCPOptions
 from dialoom.mcp.asking import Elicit, ShowProgress
 from dialoom.mcp.config import MCPServerConfig
-from mcp import Client
+from mcp import Client, MCPError
 
 ANY = {"type": "object", "properties": {"words": {"type": "string"}}}
 _RESPONSES = TypeAdapter[dict[str, Any]](types.InputResponses)
@@ -32,12 +32,15 @@ class Peer:
         self.tools = list(tools)
         self.calls: list[tuple[str, dict[str, Any] | None]] = []
         self.listings = 0
+        self.broken = False
         self.waiting = asyncio.Event()
         self.stopped = asyncio.Event()
         self.server: Server[Any] = Server("peer", on_list_tools=self._list, on_call_tool=self._call)
 
     async def _list(self, ctx: Any, params: Any) -> types.ListToolsResult:
         self.listings += 1
+        if self.broken:
+            raise MCPError(code=types.INTERNAL_ERROR, message="it lists nothing today")
         return types.ListToolsResult(tools=self.tools)
 
     async def _call(self, ctx: Any, params: types.CallToolRequestParams) -> Any:
