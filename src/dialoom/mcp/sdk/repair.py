@@ -19,7 +19,7 @@ from mcp_types import (
     RequestId,
     methods,
 )
-from mcp_types.version import KNOWN_PROTOCOL_VERSIONS
+from mcp_types.version import KNOWN_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from dialoom.base.text import one_line
@@ -116,7 +116,7 @@ class FrameRepair:
                 self.capabilities = _object(result.get("capabilities"))
                 return result
             case "tools/call":
-                fine = _is_plain(result) or _is_valid(asked, result)
+                fine = _is_plain(asked, result) or _is_valid(asked, result)
                 return result if fine else _mended_call(asked, result)
             case method if method in _LISTS:
                 return result if _is_valid(asked, result) else self._mended_list(asked, result)
@@ -160,11 +160,12 @@ class FrameRepair:
         return version if version in KNOWN_PROTOCOL_VERSIONS else self._version
 
 
-def _is_plain(result: Raw) -> bool:
+def _is_plain(asked: _Asked, result: Raw) -> bool:
     """Whether a result is nothing but words, as most are: seen at a glance, without all of the schema."""
     if not _WORDS_ONLY.issuperset(result) or not isinstance(result.get("isError", False), bool):
         return False
-    if result.get("resultType", "complete") != "complete" or not isinstance(result.get("content"), list):
+    expected = "complete" if asked.version in MODERN_PROTOCOL_VERSIONS else None
+    if result.get("resultType") != expected or not isinstance(result.get("content"), list):
         return False
     return all(
         _object(block).keys() == _TEXT_BLOCK and block["type"] == "text" and isinstance(block["text"], str)
