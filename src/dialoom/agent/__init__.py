@@ -41,6 +41,7 @@ from dialoom.agent.history_limits import trim as trim
 from dialoom.agent.limits import AgentLimits as AgentLimits
 from dialoom.agent.node import AgentNode as AgentNode
 from dialoom.agent.observer import AgentObserver as AgentObserver
+from dialoom.agent.otel import AgentOtelObserver as AgentOtelObserver
 from dialoom.agent.output import WantedOutput as WantedOutput
 from dialoom.agent.pending import Approval as Approval
 from dialoom.agent.pending import Approve as Approve
