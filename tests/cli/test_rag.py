@@ -142,6 +142,15 @@ def test_how_good_answers_are_is_measured_on_questions_of_ones_own(terminal: Ter
     assert shown.out.startswith("2 questions, 1 documents, 1 chunks")
     assert "citations: precision" in shown.out
     assert "tuned on one half" in shown.out
+    smaller = terminal.run(
+        "rag", "eval", "asked.jsonl", "--docs", str(docs), "--chunk-size", "30", "--overlap", "0"
+    )
+    assert smaller.out.startswith("2 questions, 1 documents, 3 chunks (sliding-v1/30/0/chars, ")
+    refused = terminal.run("rag", "eval", "asked.jsonl", "--docs", str(docs), "--chunk-size", "2")
+    assert (refused.code, refused.err) == (
+        2,
+        "dialoom: chunk_size must be from 4 to 1000000, not 2\n",
+    )
 
 
 def test_a_timeout_is_given_in_milliseconds() -> None:

@@ -109,3 +109,8 @@ def test_vectors_that_break_the_contract_are_refused() -> None:
     for bad in (np.ones((1, 64)), np.ones((2, 63)), np.ones(64), np.full((2, 64), np.nan)):
         with pytest.raises(EmbedderContractError, match="fix the embedder"):
             check_vectors(bad, texts=2, embedder=embedder)
+
+
+def test_half_a_surrogate_pair_is_embedded_as_the_mark_that_stands_for_it() -> None:
+    halves = HashEmbedder(64).embed(["a \ud800 b", "\ud83d\ude00"])
+    assert (halves == HashEmbedder(64).embed(["a \ufffd b", "😀"])).all()

@@ -57,11 +57,20 @@ async def rag_service(knowledge: KnowledgeFlags, model: ModelFlags, service: Ser
     return ExitCode.OK
 
 
-async def rag_eval(questions: Path, docs: Path | None, *, tuned: bool) -> ExitCode:
+async def rag_eval(
+    questions: Path,
+    docs: Path | None,
+    *,
+    chunker: SlidingWindowChunker,
+    tuned: bool = False,
+    config: Path | None = None,
+) -> ExitCode:
     """Print how well the questions of a file are answered from its own passages or from `docs`."""
     documents = load_document(docs, load_options(DEFAULT_INDEX)) if docs is not None else []
-    for line in await eval_lines(load_eval_set(questions, documents), tuned=tuned):
-        print(line, flush=True)
+    asked = load_eval_set(questions, documents)
+    async with open_embedder(config) as embedder:
+        for line in await eval_lines(asked, embedder=embedder, chunker=chunker, tuned=tuned):
+            print(line, flush=True)
     return ExitCode.OK
 
 
