@@ -41,7 +41,7 @@ gave, what failed, and what is still open. Write plain text and nothing else. Wh
 class Compaction(msgspec.Struct, frozen=True, kw_only=True):
     """When a history is folded, and how far.
 
-    - `above`: tokens of the view from which its older part is folded.
+    - `above`: tokens from which the older part is folded; system messages do not count.
     - `keep`: tokens of the newest messages that stay as they were said.
     - `summary`: the most tokens of the summary.
     - `model`: who writes it, by default the model of the options.
