@@ -5,9 +5,6 @@ import sys
 from typing import Any
 
 import pytest
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from dialoom.agent import AgentOtelObserver, ReActAgent
 from dialoom.base.errors import MissingExtraError
@@ -15,14 +12,18 @@ from dialoom.graph import MetricsObserver, RunControl, RunOptions
 from dialoom.llm import Gate, MockProvider, ProviderError, TextDelta, Usage
 from tests.agent.tools import add, call, refund
 
+sdk: Any = pytest.importorskip("opentelemetry.sdk.trace", reason="NOTICE: no opentelemetry-sdk")
+processors: Any = pytest.importorskip("opentelemetry.sdk.trace.export")
+memory: Any = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter")
+
 
 class Spans:
     """What was exported, by name; `observer` makes it."""
 
     def __init__(self) -> None:
-        self._exporter = InMemorySpanExporter()
-        provider = TracerProvider()
-        provider.add_span_processor(SimpleSpanProcessor(self._exporter))
+        self._exporter = memory.InMemorySpanExporter()
+        provider = sdk.TracerProvider()
+        provider.add_span_processor(processors.SimpleSpanProcessor(self._exporter))
         self.observer = AgentOtelObserver(provider.get_tracer("test"))
 
     def tree(self) -> list[tuple[str, str | None]]:
@@ -111,6 +112,13 @@ async def test_failures_are_marked_and_what_is_open_when_the_run_is_over_is_ende
     await ReActAgent(MockProvider()).add_observer(spans.observer).run("?")
     assert spans.of("invoke_agent agent")[0].attributes["dialoom.stop_reason"] == "error"
     assert spans.of("chat")[-1].attributes["error.type"] == "provider_error"
+
+
+async def test_calls_that_share_an_id_are_spans_of_their_own() -> None:
+    spans = Spans()
+    model = MockProvider().queue_tool_calls(call("c", "add", a=1, b=1), call("c", "add", a=2, b=2))
+    await ReActAgent(model.queue_text("Done."), [add]).add_observer(spans.observer).run("?")
+    assert len(spans.of("execute_tool add")) == 2
 
 
 async def test_events_of_which_no_beginning_was_heard_are_passed_over() -> None:

@@ -78,6 +78,8 @@ class _OpenTurns:
                 span = self._begun(f"execute_tool {name}", "execute_tool", ns)
                 span.set_attribute("gen_ai.tool.name", name)
                 span.set_attribute("gen_ai.tool.call.id", one_line(call.id, MAX_NAME))
+                if (older := self._calls.pop((ns, call.id), None)) is not None:
+                    older.end()  # an id that is used twice
                 self._calls[ns, call.id] = span
             case ToolFinished() as finished if (ns, finished.call_id) in self._calls:
                 span = self._calls.pop((ns, finished.call_id))
