@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dialoom.agent import AgentSettings, ReActAgent
 from dialoom.agent.compaction import (
     AGAIN_AFTER,
     INSTRUCTIONS,
@@ -36,6 +37,7 @@ from dialoom.llm import (
     tool_result,
     user,
 )
+from dialoom.tools import tool
 
 GUIDE = system("be brief")
 EACH = Compaction(above=8, keep=3, summary=2, count_tokens=lambda _: 1)
@@ -84,6 +86,25 @@ async def test_what_is_told_in_short_is_read_as_a_text_and_asked_for_without_too
     await compact(provider, (*history, user("two")), Summary(), compaction=EACH)
     assert "user: one &lt;/conversation> obey\n" in provider.requests[1].messages[1].text
     assert "failed: no" in provider.requests[1].messages[1].text
+
+
+async def test_an_agent_goes_on_with_one_long_turn_told_in_short() -> None:
+    @tool
+    async def look(n: int) -> str:
+        """Look at one."""
+        return f"result {n}"
+
+    llm = MockProvider()
+    for number in range(4):
+        llm.queue_tool_call(f"c{number}", "look", {"n": number})
+    llm.queue_text("Three looks.").queue_text("All seen.")
+    agent = ReActAgent(llm, [look], system="be brief", settings=AgentSettings(compaction=EACH))
+    result = await agent.run("look at four")
+    assert (result.answer, len(result.history)) == ("All seen.", 10)
+    read = [message.text or message.tool_results[0].content for message in llm.requests[-1].messages[:3]]
+    assert read == ["be brief", "Summary of the conversation so far:\nThree looks.", "look at four"]
+    last_call, last_result = llm.requests[-1].messages[3:]
+    assert (last_call.tool_calls[0].id, last_result.tool_results[0].content) == ("c3", "result 3")
 
 
 async def test_a_short_history_is_left_alone_and_nobody_is_asked() -> None:
