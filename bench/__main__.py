@@ -8,7 +8,7 @@ from pathlib import Path
 from bench.report import to_json, to_table
 from dialoom.base.errors import UsageError
 
-NAMES = ("imports", "graph", "graph_store", "llm", "wire", "agent", "conversation", "mcp", "rag")
+NAMES = ("imports", "graph", "graph_store", "llm", "wire", "agent", "conversation", "mcp", "rag", "server")
 
 
 def main() -> int:

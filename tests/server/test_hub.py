@@ -1,5 +1,6 @@
 """One numbered sequence: followed, left, come back to, never told twice and never with a hole."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -7,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dialoom.server.hub import EVERYONE, EventHub, encode_event
+from dialoom.testing.clock import settle
 
 
 def events(frames: list[bytes]) -> list[dict[str, Any]]:
@@ -25,12 +27,13 @@ async def test_an_event_is_one_frame_with_its_place() -> None:
     hub = EventHub(epoch="e1")
     follower = hub.subscribe(["a"])
     hub.publish("a", {"type": "TEXT", "text": "line\nbreak"}, runId="r")
-    assert follower.ready() == (
+    (frame,) = follower.frames()
+    assert frame == (
         b"id: e1.1\n"
         b'data: {"type":"TEXT","text":"line\\nbreak",'
         b'"metadata":{"dialoom":{"conversation":"a","seq":1,"runId":"r"}}}\n\n'
     )
-    assert (follower.ready(), hub.cursor) == (b"", "e1.1")
+    assert (follower.frames(), hub.cursor) == ([], "e1.1")
 
 
 async def test_each_gets_its_topics_and_what_is_for_everyone_in_order() -> None:
@@ -92,26 +95,35 @@ def hub_floor(hub: EventHub, topic: str) -> int:
     return next(after for after in range(100) if "resync" not in str(events(hub.collect([topic], after)[1])))
 
 
-async def test_whoever_leaves_is_not_woken() -> None:
+async def test_whoever_leaves_is_told_nothing_more() -> None:
     hub = EventHub()
     follower = hub.subscribe(["a"])
+    assert await follower.wait() == []  # the first wait looks at what there is
+    waiting = asyncio.ensure_future(follower.wait())
     follower.close()
     follower.close()
     hub.publish("a", said(1))
-    assert await follower.wait(0.01) is False
-    hub.close()
-    assert hub.closed
+    await settle()
+    assert not waiting.done()
+    waiting.cancel()
 
 
-async def test_a_follower_is_woken_by_an_event_and_by_the_end() -> None:
+async def test_a_follower_is_woken_by_an_event_by_a_quiet_while_and_by_the_end() -> None:
     hub = EventHub()
-    follower = hub.subscribe(["a"])
-    assert await follower.wait(0.01) is False
-    hub.publish("a", said(1))
-    assert await follower.wait(5) is True
-    follower.frames()
-    hub.close()
-    assert await follower.wait(5) is True
+    follower, restless = hub.subscribe(["a"]), hub.subscribe(["b"], quiet=0.01)
+    async with asyncio.timeout(20):
+        assert await follower.wait() == []
+        waiting = asyncio.ensure_future(follower.wait())
+        await settle()
+        hub.publish("a", said(1))
+        assert values(await waiting) == [1]
+        assert [await restless.wait() for _ in range(3)] == [[], [], []]
+        waiting = asyncio.ensure_future(follower.wait())
+        await settle()
+        hub.close()
+        assert (await waiting, hub.closed) == ([], True)
+    follower.close()
+    restless.close()
 
 
 def test_half_a_character_never_reaches_the_wire() -> None:
@@ -145,8 +157,6 @@ def test_however_one_leaves_and_comes_back_nothing_is_missed_or_told_twice(
 
 
 def _catch_up(hub: EventHub, cursor: str, seen: list[int], resynced: int) -> tuple[str, int]:
-    import asyncio
-
     async def read() -> list[bytes]:
         return hub.subscribe(["a"], after=cursor).frames()
 

@@ -62,7 +62,7 @@ async def test_a_quiet_stream_pings(parts: Parts, tmp_path: Path) -> None:
             gone.set()
 
     finished: list[bool] = []
-    stream = EventStream(hub, hub.subscribe([]), lambda: finished.append(True), ping=0.01)
+    stream = EventStream(hub, hub.subscribe([], quiet=0.01), lambda: finished.append(True))
     async with asyncio.timeout(BOUND):
         await stream({"type": "http", "method": "GET"}, receive, send)
     assert b"".join(sent).startswith(b"retry: 1000\n\n: ping\n\n")

@@ -22,7 +22,7 @@ from dialoom.server.problems import ProblemError
 from dialoom.server.routes import AnyRoute, Call, Nothing, Route
 from dialoom.server.run_tale import RunView
 from dialoom.server.shown import Shelf, Shown, ShownText
-from dialoom.server.sse import MEDIA_TYPE, PING_SECONDS
+from dialoom.server.sse import MEDIA_TYPE, PING
 from dialoom.server.talks import Talks
 from dialoom.server.watched import WatchedStore
 
@@ -135,7 +135,10 @@ class Agui:
             for event in prelude:
                 yield _data(event)
             while run_id and not self._hub.closed:
-                for frame in subscription.frames():
+                frames = await subscription.wait()
+                if not frames:
+                    yield PING
+                for frame in frames:
                     event = _event_of(frame)
                     about = event["metadata"]["dialoom"]
                     if about.get("conversation") != asked.thread_id or about.get("runId", run_id) != run_id:
@@ -145,8 +148,6 @@ class Agui:
                     yield _data(event)
                     if event["type"] in _ENDS:
                         return
-                if not await subscription.wait(PING_SECONDS):
-                    yield b": ping\n\n"
 
 
 def _joined(asked: RunAgentInput, shown: list[Shown], run: RunView) -> Iterator[Event]:

@@ -20,6 +20,7 @@ from dialoom.base.text import replace_surrogates
 MAX_EVENTS = 5_000
 MAX_BYTES = 8 * 1024 * 1024
 MAX_TOTAL = 64 * 1024 * 1024
+QUIET_SECONDS = 15.0
 EVERYONE = ""
 """The topic that every subscription follows."""
 
@@ -75,10 +76,16 @@ class EventHub:
             follower.wake()
         return self._seq
 
-    def subscribe(self, topics: Iterable[str], *, after: str = "") -> "Subscription":
-        """Follow `topics`, and what is for everyone; from now on, or from behind the cursor `after`."""
+    def subscribe(
+        self, topics: Iterable[str], *, after: str = "", quiet: float = QUIET_SECONDS
+    ) -> "Subscription":
+        """Follow `topics`, and what is for everyone; from now on, or from behind the cursor `after`.
+
+        After `quiet` seconds at the most its `wait` returns, though nothing happened.
+        """
         followed = (EVERYONE, *dict.fromkeys(topics))
-        subscription = Subscription(self, followed, self._seq if not after else self._parse(after))
+        place = self._seq if not after else self._parse(after)
+        subscription = Subscription(self, followed, place, quiet=quiet)
         for topic in followed:
             self._followers.setdefault(topic, set()).add(subscription)
         return subscription
@@ -127,38 +134,40 @@ _RESYNC: Event = {"type": "CUSTOM", "name": "resync", "value": {}}
 
 
 class Subscription:
-    """Somebody's place in the sequence."""
+    """Somebody's place in the sequence. Close it, or its timer keeps it alive."""
 
-    def __init__(self, hub: EventHub, topics: tuple[str, ...], after: int) -> None:
+    def __init__(self, hub: EventHub, topics: tuple[str, ...], after: int, *, quiet: float) -> None:
         self.topics = topics
         self._hub = hub
         self._after = after
+        self._quiet = quiet
         self._woken = asyncio.Event()
+        self._woken.set()  # there may be something already
+        self._loop = asyncio.get_running_loop()
+        # one timer that goes on, because one for each wait would cost more than the event
+        self._timer = self._loop.call_later(quiet, self._tick)
 
     def wake(self) -> None:
         self._woken.set()
 
     def frames(self) -> list[bytes]:
-        """Return the frames of all that happened since the last call."""
+        """Return the frames of all that happened since the last call, at once."""
         self._woken.clear()
         self._after, frames = self._hub.collect(self.topics, self._after)
         return frames
 
-    def ready(self) -> bytes:
-        """Return `frames` in one piece."""
-        return b"".join(self.frames())
-
-    async def wait(self, seconds: float) -> bool:
-        """Wait until something may be ready; tell whether it was, or the time was up."""
-        try:
-            async with asyncio.timeout(seconds):
-                await self._woken.wait()
-        except TimeoutError:
-            return False
-        return True
+    async def wait(self) -> list[bytes]:
+        """Return the next frames; none when it was quiet for a while, or the hub has closed."""
+        await self._woken.wait()
+        return self.frames()
 
     def close(self) -> None:
+        self._timer.cancel()
         self._hub.leave(self)
+
+    def _tick(self) -> None:
+        self._woken.set()
+        self._timer = self._loop.call_later(self._quiet, self._tick)
 
 
 class _Topic:

@@ -8,7 +8,6 @@ from starlette.types import Message, Receive, Scope, Send
 
 from dialoom.server.hub import EventHub, Subscription
 
-PING_SECONDS = 15.0
 MEDIA_TYPE = "text/event-stream"
 _HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -16,7 +15,7 @@ _HEADERS = [
     (b"x-accel-buffering", b"no"),
 ]
 _BEGIN = b"retry: 1000\n\n"
-_PING = b": ping\n\n"
+PING = b": ping\n\n"
 
 
 class EventStream(Response):
@@ -27,15 +26,11 @@ class EventStream(Response):
 
     media_type = MEDIA_TYPE
 
-    def __init__(
-        self, hub: EventHub, subscription: Subscription, finish: Callable[[], None], *,
-        ping: float = PING_SECONDS,
-    ) -> None:  # fmt: skip
+    def __init__(self, hub: EventHub, subscription: Subscription, finish: Callable[[], None]) -> None:
         super().__init__()
         self._hub = hub
         self._subscription = subscription
         self._finish = finish
-        self._ping = ping
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -54,11 +49,9 @@ class EventStream(Response):
     async def _send_all(self, send: Send) -> None:
         await send(_body(_BEGIN))
         while not self._hub.closed:
-            if ready := self._subscription.ready():
-                await send(_body(ready))
-            elif not await self._subscription.wait(self._ping):
-                await send(_body(_PING))
-        await send(_body(self._subscription.ready(), more=False))
+            frames = await self._subscription.wait()
+            await send(_body(b"".join(frames) or PING))
+        await send(_body(b"".join(self._subscription.frames()), more=False))
 
 
 async def _left(receive: Receive) -> None:

@@ -10,7 +10,7 @@ from dialoom.conversation.store import ListedConversationStore
 from dialoom.server.hub import EventHub
 from dialoom.server.problems import ProblemError
 from dialoom.server.routes import AnyRoute, Call, Nothing, Route
-from dialoom.server.sse import MEDIA_TYPE, PING_SECONDS, EventStream
+from dialoom.server.sse import MEDIA_TYPE, EventStream
 
 MAX_FOLLOWED = 50
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -33,13 +33,10 @@ class AfterQuery(msgspec.Struct, frozen=True):
 class Streams:
     """Serves the hub's events; at most `most` streams are open at once."""
 
-    def __init__(
-        self, hub: EventHub, store: ListedConversationStore, *, most: int, ping: float = PING_SECONDS
-    ) -> None:
+    def __init__(self, hub: EventHub, store: ListedConversationStore, *, most: int) -> None:
         self._hub = hub
         self._store = store
         self._most = most
-        self._ping = ping
         self.open = 0
 
     def routes(self) -> list[AnyRoute]:
@@ -71,7 +68,7 @@ class Streams:
                 503, "too_many_streams", "no more streams can be opened now", headers={"Retry-After": "1"}
             )
         self.open += 1
-        return EventStream(self._hub, self._hub.subscribe(names, after=after), self._finish, ping=self._ping)
+        return EventStream(self._hub, self._hub.subscribe(names, after=after), self._finish)
 
     def _finish(self) -> None:
         self.open -= 1
