@@ -65,6 +65,24 @@ def test_a_search_with_a_filter_or_for_very_many_rows_looks_at_all_of_them() -> 
     assert all(score >= least for _, score in matrix.snapshot.search(question, 10, min_score=least))
 
 
+def test_a_few_rows_are_all_looked_at() -> None:
+    rows = clustered(12)
+    matrix, exact = filled(rows, exact_up_to=5), filled(rows, exact_up_to=100)
+    matrix.make_lists()
+    for k in (1, 12, 50):
+        assert matrix.snapshot.search(rows[3], k) == exact.snapshot.search(rows[3], k)
+
+
+def test_where_most_of_a_neighbourhood_has_gone_every_row_is_looked_at() -> None:
+    rows = clustered(2_000)
+    matrix, exact = filled(rows, exact_up_to=500), filled(rows, exact_up_to=5_000)
+    matrix.make_lists()
+    near = [key for key, _ in exact.snapshot.search(rows[3], 400)]
+    for each in (matrix, exact):
+        each.replace(near, [], rows[:0])
+    assert matrix.snapshot.search(rows[3], 5) == exact.snapshot.search(rows[3], 5)
+
+
 def test_rows_that_came_later_are_found_and_those_that_went_are_not() -> None:
     rows = clustered(1_000)
     matrix = filled(rows, exact_up_to=500)

@@ -181,8 +181,22 @@ def test_an_empty_file_is_where_an_index_will_be(opened, tmp_path: Path) -> None
 def test_a_folder_in_the_place_of_an_index_is_named(opened, tmp_path: Path) -> None:
     (tmp_path / "kb").mkdir()
     for read_only in (False, True):
-        with pytest.raises(StoreError, match="kb is a folder; name a file in it, like .*kb/knowledge.sqlite"):
+        with pytest.raises(
+            StoreError, match=r"kb is a folder; name a file in it, like .*kb/knowledge\.sqlite"
+        ):
             opened("kb", read_only=read_only)
+
+
+def test_a_large_index_is_searched_in_lists(tmp_path: Path) -> None:
+    vectors = np.random.default_rng(1).normal(size=(900, 8)).astype(np.float32)
+    chunks = [chunk(f"d#{number}", "d") for number in range(900)]
+    with SqliteVectorStore(tmp_path / "index.sqlite", exact_up_to=500) as store:
+        store.replace_documents([DocumentChunks("d", chunks, vectors)])
+        store.make_lists()
+        assert [store.search(row, 1)[0].chunk.id for row in vectors[:20]] == [f"d#{at}" for at in range(20)]
+        hits = store.search(vectors[5], 3, where=lambda piece: piece.id.endswith("7"))
+        assert [hit.chunk.id[-1] for hit in hits] == ["7", "7", "7"]
+        assert store.search_many(vectors[:2], 1)[1][0].chunk.id == "d#1"
 
 
 def test_a_copy_is_an_index_of_its_own_at_one_moment(opened, tmp_path: Path) -> None:
@@ -202,9 +216,9 @@ def test_a_copy_replaces_nothing_and_leaves_nothing_half(opened, tmp_path: Path)
     store = opened()
     store.replace_documents([one("a", 1, 0)])
     (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(StoreError, match="mine.txt is there already; choose another name"):
+    with pytest.raises(StoreError, match=r"mine\.txt is there already; choose another name"):
         store.snapshot(tmp_path / "mine.txt")
-    with pytest.raises(StoreError, match="there is no folder .*no folder for the copy; make it first"):
+    with pytest.raises(StoreError, match=r"there is no folder .*no folder for the copy; make it first"):
         store.snapshot(tmp_path / "no folder" / "copy.sqlite")
     assert (tmp_path / "mine.txt").read_text() == "mine"
     assert (

@@ -120,7 +120,10 @@ class Snapshot(msgspec.Struct, Generic[Key], frozen=True):
         return keys, np.concatenate(parts) if parts else np.empty((0, self.dim or 0), np.float32)
 
     def _listed_near(self, unit: FloatVector, k: int) -> list[tuple[Key, float]]:
-        """The `k` nearest of the rows in the nearest lists and of those in none; [] for too few of them."""
+        """The `k` nearest of the rows in the nearest lists and of those in none.
+
+        [] when that cannot be told: too few are there, or most of those that were have been taken out.
+        """
         if self.lists is None or k > _MOST_BY_LISTS:
             return []
         near, first = self.lists.nearest(unit), 0
@@ -136,7 +139,10 @@ class Snapshot(msgspec.Struct, Generic[Key], frozen=True):
             rows.append(looked + first)
             scores.append(some)
             first += segment.length
-        hits = _first_of(np.concatenate(rows), np.clip(np.concatenate(scores), None, 1.0), k)
+        every = np.clip(np.concatenate(scores), None, 1.0)
+        if 2 * np.isfinite(every).sum() < len(every):
+            return []
+        hits = _first_of(np.concatenate(rows), every, k)
         return [(self._key(row), max(score, -1.0)) for row, score in hits]
 
     def _scores(self, query: FloatVector) -> FloatVector:
