@@ -44,7 +44,7 @@ def center_of(mock: MockProvider, *tools: Tool, stores: Stores | None = None) ->
     return center
 
 
-def call(call_id: str, name: str, **arguments: object) -> ToolCall:
+def call(call_id: str, name: str, /, **arguments: object) -> ToolCall:
     return ToolCall(id=call_id, name=name, arguments=arguments)
 
 

@@ -9,7 +9,7 @@ from dialoom.dialog import Center, FixedToolSource, Kit, Prompt, Skill
 from dialoom.llm import MockProvider
 from dialoom.mcp.config import MCPServerConfig
 from dialoom.tools import Tool, ToolContext, tool
-from tests.dialog.talk import add, center_of, finished, refund
+from tests.dialog.talk import add, call, center_of, finished, refund
 
 
 class Greeter(Tool):
@@ -86,6 +86,22 @@ async def test_skills_and_prompts_of_the_dialog_are_used_until_they_are_removed(
     assert second[0] == '<skill name="greet">\nthe center\'s way\n</skill>'
     assert second[-1] == "from the center"
     assert center.skills == (skill("center"),)
+
+
+async def test_a_skill_that_the_model_activated_stays_in_force_and_is_not_offered_again() -> None:
+    wanted = [call("c1", "activate_skill", name="rhyme"), call("c2", "activate_skill", name="made up")]
+    mock = MockProvider().queue_tool_calls(*wanted).queue_text("a")
+    center = center_of(mock.queue_text("b").queue_text("c"))
+    dialog = center.new_dialog().add_skill(Skill(name="rhyme", description="Rhymes.", instructions="Rhyme."))
+    await finished(dialog.send("a poem"))
+    assert "- rhyme: Rhymes." in mock.requests[0].messages[0].text
+    assert dialog.messages[2].content == '<skill name="rhyme">\nRhyme.\n</skill>'
+    assert dialog.active_skills == ("rhyme",)
+    await finished(dialog.send("another"))
+    assert mock.requests[2].messages[0].text == '<skill name="rhyme">\nRhyme.\n</skill>'
+    assert mock.requests[2].options.tools == ()
+    await finished(dialog.deactivate_skill("rhyme").send("prose"))
+    assert [spec.name for spec in mock.requests[3].options.tools] == ["activate_skill"]
 
 
 @pytest.mark.promise("dialog-027")

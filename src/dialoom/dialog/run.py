@@ -28,6 +28,7 @@ from dialoom.dialog.outbox import outbox
 from dialoom.dialog.policy import Chosen, RunBase
 from dialoom.dialog.resolve import resolve
 from dialoom.dialog.result import DialogResult
+from dialoom.dialog.skill_tools import activated
 from dialoom.dialog.standing import Turn, messages_of, turn_of
 from dialoom.dialog.summary import tell_short
 from dialoom.dialog.tap import Tap
@@ -219,6 +220,14 @@ class DialogRun:
 
     async def _say(self, entries: tuple[KeyedEntry, ...]) -> None:
         self._telling.appended(await self._journal.deliver(entries))
+        names = [name for each in entries for name in activated(each.entry)]
+        if names:
+            # from the next turn on their words are in the system text, where nothing cuts them
+            settings = self._journal.settings
+            known = settings.kit.over(self._base.kit()).skills
+            names = [name for name in names if name in known]
+            active = tuple(dict.fromkeys((*settings.active_skills, *names)))
+            self._journal.set(msgspec.structs.replace(settings, active_skills=active))
 
     async def _end(self, agent: AgentResult) -> Ended:
         result = DialogResult(

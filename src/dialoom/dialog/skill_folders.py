@@ -96,59 +96,54 @@ def find_skills(roots: Sequence[SkillRoot], trust: SkillTrust | None = None) -> 
 
 
 def load_skill(folder: Path) -> ReadSkill:
-    """Read the one skill of `folder`, and the list of its files.
+    """Read the one skill of `folder`, and which files it brings.
 
-    Raises `UsageError` when there is none or it cannot serve.
+    Raises `UsageError` when there is none, it cannot serve, or its files are over 16 MiB together.
     """
+    text = _read(folder / SKILL_FILE, 4 * MAX_SKILL_CHARS)
     try:
-        with (folder / SKILL_FILE).open(encoding="utf-8-sig", errors="replace") as file:
-            text = file.read(MAX_SKILL_CHARS + 1)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise UsageError(f"cannot read {folder / SKILL_FILE}: {reason}; name the skill's folder") from error
-    try:
-        read = parse_skill(text, folder_name=folder.name)
+        read = parse_skill(text.decode("utf-8-sig", "replace"), folder_name=folder.name)
     except UsageError as error:
         raise UsageError(f"{folder / SKILL_FILE}: {error}") from error
     names = tuple(path.relative_to(folder).as_posix() for path in _files(folder))
     warnings = read.warnings
     if len(names) > MAX_RESOURCES:
         names, warnings = names[:MAX_RESOURCES], (*warnings, f"only {MAX_RESOURCES} of its files are listed")
-    return ReadSkill(msgspec.structs.replace(read.skill, folder=str(folder), resources=names), warnings)
-
-
-def digest_of(skill: Skill) -> str:
-    """Return a name for the content of a skill on disk: SHA-256 of its file and of those it brings.
-
-    Raises `UsageError` when they cannot be read or are over 16 MiB together.
-    """
-    folder, left = Path(skill.folder), MAX_RESOURCE_BYTES
-    digest = hashlib.sha256()
-    for name in (SKILL_FILE, *skill.resources):
-        try:
-            with (folder / name).open("rb") as file:
-                content = file.read(left + 1)
-        except OSError as error:
-            raise UsageError(
-                f"cannot read {folder / name}: {error.strerror or error}; mend the skill"
-            ) from error
+    digests, left = {SKILL_FILE: digest_of(text)}, MAX_RESOURCE_BYTES
+    for name in names:
+        content = _read(folder / name, left)
+        digests[name] = digest_of(content)
         left -= len(content)
-        if left < 0:
-            raise UsageError(f"the files of {folder} are over {MAX_RESOURCE_BYTES} bytes; make it smaller")
-        for part in (name.encode(), content):
-            digest.update(len(part).to_bytes(8, "big") + part)
-    return digest.hexdigest()
+    skill = msgspec.structs.replace(read.skill, folder=str(folder), resources=names, digests=digests)
+    return ReadSkill(skill, warnings)
+
+
+def digest_of(content: bytes) -> str:
+    """Return a name for the content of a file: its SHA-256."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def _read(path: Path, limit: int) -> bytes:
+    """Return the content of a file of a skill. Raises `UsageError` when it cannot be read or is too long."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(limit + 1)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UsageError(f"cannot read {path}: {reason}; name a folder with a readable skill") from error
+    if len(content) > limit:
+        raise UsageError(f"{path} makes its skill too large; {limit} bytes were left for it")
+    return content
 
 
 def _found(folder: Path, scope: SkillScope, warnings: list[str]) -> FoundSkill | None:
     try:
         read = load_skill(folder)
-        digest = digest_of(read.skill)
     except UsageError as error:
         warnings.append(one_line(str(error), 400))
         return None
     warnings += [f"{folder}: {warning}" for warning in read.warnings]
-    return FoundSkill(read.skill, scope, digest)
+    return FoundSkill(read.skill, scope, digest_of(msgspec.json.encode(read.skill.digests)))
 
 
 def _skill_folders(root: Path, warnings: list[str]) -> Iterator[Path]:

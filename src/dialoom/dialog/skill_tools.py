@@ -5,16 +5,21 @@ from pathlib import Path
 
 from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line
+from dialoom.conversation import Entry, TextEntry
+from dialoom.dialog.skill_folders import digest_of
 from dialoom.dialog.skills import Skill, skill_text
 from dialoom.tools import Tool, ToolContext
 
 MAX_FILE_CHARS = 100_000
 
 
+ACTIVATE = "activate_skill"
+
+
 class ActivateSkill(Tool):
     """Gives a model the instructions of one of the skills it may choose from, and each of them once."""
 
-    name = "activate_skill"
+    name = ACTIVATE
     description = "Read the instructions of a skill before doing what it is for."
 
     def __init__(self, skills: Sequence[Skill], active: frozenset[str] = frozenset()) -> None:
@@ -46,15 +51,29 @@ class ReadSkillFile(Tool):
         return _object(skill={"type": "string", "enum": list(self._skills)}, path={"type": "string"})
 
     def run(self, args: dict[str, object], ctx: ToolContext) -> str:  # noqa: ARG002 - a tool's form
-        """Return the file's text, at most 100,000 characters. Raises `UsageError` for a file not listed."""
+        """Return the file's text, at most 100,000 characters.
+
+        Raises `UsageError` for a file that is not listed, or is not what it was when the skill was read.
+        """
         skill, path = self._skills[str(args["skill"])], str(args["path"])
         if path not in skill.resources:
             raise UsageError(f"skill {skill.name} lists no file {one_line(path, 80)!r}; choose a listed one")
         place = (Path(skill.folder) / path).resolve()
         if not place.is_relative_to(Path(skill.folder).resolve()):
             raise UsageError(f"{one_line(path, 80)!r} leads out of the skill's folder; choose another file")
-        with place.open(encoding="utf-8", errors="replace") as file:
-            return file.read(MAX_FILE_CHARS)
+        content = place.read_bytes()
+        if skill.digests.get(path, digest_of(content)) != digest_of(content):
+            raise UsageError(
+                f"{one_line(path, 80)!r} has changed since the skill was read; have it read again"
+            )
+        return content.decode("utf-8", "replace")[:MAX_FILE_CHARS]
+
+
+def activated(entry: Entry) -> tuple[str, ...]:
+    """Return the names of the skills that a model asked for in `entry`."""
+    calls = entry.tool_calls if isinstance(entry, TextEntry) else ()
+    wanted = ((call.arguments or {}).get("name") for call in calls if call.name == ACTIVATE)
+    return tuple(name for name in wanted if isinstance(name, str))
 
 
 def skill_tools(skills: Sequence[Skill], active: frozenset[str] = frozenset()) -> tuple[Tool, ...]:

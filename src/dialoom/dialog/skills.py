@@ -28,7 +28,8 @@ class Skill(msgspec.Struct, frozen=True, kw_only=True):
     """Instructions under a name.
 
     `folder` is where its files are, "" for a skill that is only text; `resources` are those files, relative
-    to it, with forward slashes. `license` and the fields behind it are kept as written.
+    to it, with forward slashes, and `digests` their SHA-256 as they were when the skill was read. `license`
+    and the fields behind it are kept as written.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Skill(msgspec.Struct, frozen=True, kw_only=True):
     enabled: bool = True
     folder: str = ""
     resources: tuple[str, ...] = ()
+    digests: dict[str, str] = {}
     license: str = ""
     compatibility: str = ""
     metadata: dict[str, str] = {}
