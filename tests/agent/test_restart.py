@@ -1,9 +1,11 @@
 """What was asked in one process goes on in another, however the first one ended."""
 
 import json
+import random
 import signal
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -79,3 +81,29 @@ def test_a_call_that_had_ended_is_not_run_again_when_the_program_dies_in_its_rou
     done = told(program(tmp_path, "sqlite", "resume"))
     assert done["results"] == [["c1", "noted"], ["c2", IN_DOUBT.replace("pay", "die_after_the_other")]]
     assert effects(tmp_path) == ["noted"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_a_program_that_is_killed_again_and_again_runs_no_call_twice(tmp_path: Path, seed: int) -> None:
+    chance, kills = random.Random(seed), 0
+    while True:
+        command = [sys.executable, "-m", "tests.agent.killed", str(tmp_path)]
+        patience = chance.uniform(0.5, 1.5) if kills < 5 else 60
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=patience, check=False)
+        except subprocess.TimeoutExpired:
+            kills += 1
+            continue
+        break
+    result = told(done)
+    assert result["stop_reason"] == "finished"
+    assert [call_id for call_id, _ in result["results"]] == [
+        f"{n}.{at}" for n in range(15) for at in range(3)
+    ]
+    counts = Counter(effects(tmp_path))
+    assert set(counts.values()) == {1}
+    for call_id, content in result["results"]:
+        n = int(call_id[:-2]) * 10 + int(call_id[-1])
+        assert content == f"done {n}" or '"error":"in_doubt"' in content
+        assert counts[str(n)] == 1 or '"error":"in_doubt"' in content
