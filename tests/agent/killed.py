@@ -1,7 +1,7 @@
 """A turn of fifteen rounds with three calls each, begun or gone on with.
 
-`python -m tests.agent.killed FOLDER`: each call leaves a line in the file `effects` while it runs. When the turn
-is over, its results are printed as JSON.
+`python -m tests.agent.killed FOLDER`: each call leaves a line in the file `effects` while it runs. In the end
+the results are printed as JSON.
 """
 
 import asyncio
