@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import signal
 import socket
 import sys
@@ -150,6 +151,7 @@ def test_ones_own_servers_need_no_approval(terminal: Terminal, settings: Path) -
         assert terminal.run(*words).out == "mine is one of your own servers and needs no approval\n"
 
 
+@pytest.mark.slow
 def test_servers_are_tested_all_at_once_and_each_says_what_it_lacks(
     terminal: Terminal, settings: Path, tools: Path
 ) -> None:
@@ -205,7 +207,7 @@ def test_a_server_that_cannot_be_used_is_not_started(terminal: Terminal, setting
 
 async def test_the_official_client_uses_dialoom_as_a_server(docs: Path, tmp_path: Path, tools: Path) -> None:
     arguments = ["-m", "dialoom", "mcp", "serve", "--docs", "docs", "--offline", "--export", f"{tools}:shout"]
-    server = StdioServerParameters(command=sys.executable, args=arguments, cwd=tmp_path)
+    server = StdioServerParameters(command=sys.executable, args=arguments, cwd=tmp_path, env=dict(os.environ))
     async with asyncio.timeout(60), Client(server) as client:
         assert [each.name for each in (await client.list_tools()).tools] == [
             "search",

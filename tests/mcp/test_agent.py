@@ -67,6 +67,7 @@ async def _step(path: Path, step: str) -> dict[str, Any]:
     return json.loads(said)
 
 
+@pytest.mark.slow
 async def test_what_a_server_asks_is_answered_after_a_restart(tmp_path: Path):
     path = tmp_path / "runs.sqlite"
     question = {

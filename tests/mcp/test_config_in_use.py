@@ -19,6 +19,7 @@ def child(name: str = "peer", *more: str) -> MCPServerConfig:
 
 
 @pytest.mark.promise("mcpconfig-005", "mcpconfig-027", "mcpconfig-034")
+@pytest.mark.slow
 async def test_a_child_gets_its_arguments_one_by_one_and_its_variables_on_top_of_ours(
     monkeypatch: pytest.MonkeyPatch,
 ):
@@ -60,6 +61,7 @@ async def test_streamable_http_does_all_on_one_endpoint_with_the_headers(by_stre
 
 
 @pytest.mark.promise("mcpconfig-029", "mcpconfig-033")
+@pytest.mark.slow
 async def test_a_server_starts_by_itself_when_it_is_first_used_or_never():
     configs = [child("at once"), child("later").set_auto_start(False), child("never").set_enabled(False)]
     async with MCPHost(configs) as host:

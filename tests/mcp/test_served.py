@@ -1,6 +1,7 @@
 """Our own server, used by the official client in both eras of the protocol."""
 
 import asyncio
+import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypedDict
@@ -8,7 +9,7 @@ from typing import Any, TypedDict
 import mcp_types as types
 import pytest
 
-from dialoom.base.errors import UsageError
+from dialoom.base.errors import MissingExtraError, UsageError
 from dialoom.graph import END, START, GraphBuilder, MemoryCheckpointStore, NodeContext
 from dialoom.mcp.server import (
     GraphTool,
@@ -18,6 +19,7 @@ from dialoom.mcp.server import (
     ResourceText,
     Served,
     http_endpoint,
+    serve_stdio,
 )
 from dialoom.mcp.server.questions import MAX_STATE, Questions, StateTooLargeError
 from dialoom.mcp.server.sdk_face import sdk_server
@@ -387,3 +389,16 @@ async def _status(app: Any, more: dict[str, str]) -> int:
 
     await app(scope, receive, send)
     return statuses[0]
+
+
+@pytest.mark.parametrize("missing", ["mcp.server.stdio", "mcp.server.streamable_http_manager"])
+async def test_without_the_official_package_the_line_that_installs_it_is_told(
+    missing: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setitem(sys.modules, missing, None)
+    served = Served(tools=ToolRegistry())
+    with pytest.raises(MissingExtraError, match=r'mcp is not installed; run: pip install "dialoom\[mcp\]"'):
+        if missing.endswith("stdio"):
+            await serve_stdio(served)
+        else:
+            await http_endpoint(served).__aenter__()
