@@ -2,6 +2,8 @@
 
 import asyncio
 import io
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +24,7 @@ from dialoom.graph import (
     RunControl,
     RunOptions,
     isolated,
+    isolated_process,
 )
 from dialoom.graph.codec_frames import MAX_FRAME, Frames
 from tests.graph import isolated_nodes
@@ -190,3 +193,50 @@ def test_frames_are_bounded_and_a_cut_one_is_the_end() -> None:
         Frames(io.BytesIO((MAX_FRAME + 1).to_bytes(4, "big")), sink).read()
     with pytest.raises(UsageError, match="are too much for another process"):
         Frames(io.BytesIO(), sink).write("x" * MAX_FRAME)
+
+
+def told_to(*calls: tuple[Any, ...]) -> list[Any]:
+    """Return what the process of an isolated node says when it is told `calls` and left to end by itself."""
+    told = io.BytesIO()
+    frames = Frames(io.BytesIO(), told, [isolated_nodes.Money])
+    for call in calls:
+        frames.write(*call)
+    command = [sys.executable, "-m", "dialoom.graph.isolated_child"]
+    done = subprocess.run(command, input=told.getvalue(), stdout=subprocess.PIPE, check=True)
+    frames = Frames(io.BytesIO(done.stdout), told, [isolated_nodes.Money])
+    return list(iter(frames.read, None))
+
+
+CONTEXT = ({"said": ["hello"], "price": isolated_nodes.Money(4)}, "node", 1, None, None, 1, "run", "thread")
+HERE = "tests.graph.isolated_nodes"
+
+
+def test_its_process_says_one_thing_after_the_other_and_ends() -> None:
+    money = [f"{HERE}:Money"]
+    assert told_to((f"{HERE}:shout", money), CONTEXT)[:2] == [("emit", {"heard": ["hello"]}), ("heartbeat",)]
+    last = {
+        "writes": {"said": [None]},
+        "goto": ("next",),
+        "halt": False,
+        "error": None,
+        "sends": [["next", "sent", None]],
+    }
+    assert told_to((f"{HERE}:later", money), CONTEXT) == [("emit", "on its way"), ("result", last)]
+    assert told_to((f"{HERE}:raise_price", money), CONTEXT) == [("value", {"price": isolated_nodes.Money(5)})]
+    (said,) = told_to((f"{HERE}:curious", money), CONTEXT)
+    assert said[:2] == (
+        "error",
+        "UsageError: an isolated node cannot ask or use once; do that in a node before or behind it",
+    )
+
+
+def test_its_process_ends_in_silence_when_it_is_told_no_more() -> None:
+    assert told_to((f"{HERE}:shout", [])) == []
+    (said,) = told_to()
+    assert said[:2] == ("error", "ValueError: Empty module name")
+
+
+def test_a_process_that_says_what_no_node_says_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(isolated_process, "CHILD", "tests.graph.isolated_liar")
+    (error,) = one(isolated(isolated_nodes.broken, types=[isolated_nodes.Money])).run_sync().errors
+    assert error.message == "IsolatedNodeError: its process said what no node says"

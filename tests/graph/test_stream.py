@@ -23,7 +23,7 @@ from dialoom.graph import (
     RunOptions,
 )
 from dialoom.testing.clock import settle
-from tests.graph.graphs import PATIENCE, counter, line, speakers, wait_for
+from tests.graph.graphs import PATIENCE, Heard, counter, line, speakers, wait_for
 
 
 @pytest.fixture(autouse=True)
@@ -360,3 +360,18 @@ async def _until_chunk(stream: Any) -> None:
     async for event in stream:
         if isinstance(event, Chunk):
             return
+
+
+async def test_observers_hear_what_the_reader_of_a_stream_reads() -> None:
+    async def talk(ctx: NodeContext) -> None:
+        for word in ("a", "b"):
+            await ctx.aemit(word)
+
+    heard = Heard()
+    builder = speakers()
+    builder.add_node("talk", talk)
+    builder.add_edge(START, "talk")
+    async with builder.build(observers=[heard]).stream() as stream:
+        read = [event async for event in stream]
+    assert heard.events == read
+    assert [event.value for event in read if isinstance(event, Chunk)] == ["a", "b"]

@@ -19,7 +19,7 @@ class Saver(Protocol):
 
 
 class Ledger:
-    """The position of a run, after `steps` supersteps, and how it becomes durable where there is a `store`."""
+    """The position of a run, after `steps` supersteps, and how it becomes durable if there is a `store`."""
 
     __slots__ = ("_kept", "_run_id", "_setup", "_thread_id", "_unsure", "position", "steps", "store")
 

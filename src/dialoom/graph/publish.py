@@ -96,18 +96,21 @@ class Publisher:
 
     def emitter(self) -> Emit:
         """Return what tells an emitted value; on a worker thread it first waits for a reader behind."""
-        return self._chunk if self.mailbox is None else self._patient
+        mailbox = self.mailbox
+        if mailbox is None:
+            return self._chunk
+
+        def patiently(node: str, item: int | None, step: int, value: object) -> None:
+            mailbox.wait_for_room()
+            self._chunk(node, item, step, value)
+
+        return patiently
 
     async def aemit(self, node: str, item: int | None, step: int, value: object) -> None:
         """Tell an emitted value; first wait while the reader is behind."""
         mailbox = self.mailbox
         if mailbox is not None and mailbox.full():
             await mailbox.room()
-        self._chunk(node, item, step, value)
-
-    def _patient(self, node: str, item: int | None, step: int, value: object) -> None:
-        if self.mailbox is not None:
-            self.mailbox.wait_for_room()
         self._chunk(node, item, step, value)
 
     def _chunk(self, node: str, item: int | None, step: int, value: object) -> None:
