@@ -24,7 +24,7 @@ class Request(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """How the next request is refused; `body` None closes the connection without any answer."""
+    """How the next request is refused: `body` None closes the connection, a status below 0 says nothing."""
 
     status: int
     headers: Mapping[str, str] = {}
@@ -42,6 +42,7 @@ class HostileHttp:
         self.gets: deque[str] = deque()
         """How the next GETs go: a status, `eof` to end at once, `wrong-type`; `open` when it is empty."""
         self.answers_by_stream = False
+        self.chunked = False
         self.forgets = False
         """Every call finds its session forgotten."""
         self.streams: list[asyncio.StreamWriter] = []
@@ -114,6 +115,8 @@ class HostileHttp:
                 refusal = self.refusals.popleft()
                 if refusal.body is None:
                     writer.close()
+                elif refusal.status < 0:
+                    return
                 elif "transfer-encoding" in refusal.headers:
                     writer.write(head(refusal.status, refusal.headers) + refusal.body)
                 else:
@@ -165,9 +168,14 @@ class HostileHttp:
             headers = {"content-type": "text/event-stream", "connection": "close", **named}
             writer.write(head(200, headers) + event(answer))
             writer.close()
+            return
+        body = json.dumps(answer).encode()
+        headers = {"content-type": "application/json", **named}
+        if self.chunked:
+            writer.write(head(200, {**headers, "transfer-encoding": "chunked"}))
+            writer.write(b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body))
         else:
-            body = json.dumps(answer).encode()
-            respond(writer, 200, headers={"content-type": "application/json", **named}, body=body)
+            respond(writer, 200, headers=headers, body=body)
 
 
 @asynccontextmanager

@@ -24,6 +24,7 @@ class LoginServer:
         self.refreshable: set[str] = set()
         self.expires_in: int | None = 3600
         self.redirect_uris: list[str] = []
+        self.refuses_codes = False
         self._count = 0
         self.app = Starlette(
             routes=[
@@ -73,6 +74,8 @@ class LoginServer:
         self.log.append(form["grant_type"])
         if form["grant_type"] == "refresh_token" and form["refresh_token"] not in self.refreshable:
             return JSONResponse({"error": "invalid_grant", "hint": form["refresh_token"]}, 400)
+        if self.refuses_codes:
+            return JSONResponse({"error": "access_denied", "hint": "secret"}, 400)
         self._count += 1
         access, refresh = f"access-{self._count}", f"refresh-{self._count}"
         self.valid.add(access)

@@ -250,3 +250,41 @@ async def test_the_records_of_others_are_left_as_they_are(caplog: pytest.LogCapt
         logging.getLogger("httpx2").info("HTTP Request: %s %s", "GET", "https://x.example/?page=2")
     assert "words of somebody else" in caplog.text
     assert "https://x.example/?page=2" in caplog.text
+
+
+async def test_a_transport_that_will_not_close_is_left_after_the_bound() -> None:
+    class Stubborn(MemoryTransport):
+        """Waits for ever when it is closed, unless it is cancelled."""
+
+        async def aclose(self, *, hurry: bool = False) -> None:
+            await asyncio.Event().wait()
+
+    server = Scripted()
+    client = MCPClient.over(lambda: server.transport(Stubborn), name="x", timeouts=McpTimeouts(grace=0.05))
+    async with asyncio.timeout(10):
+        await client.initialize()
+        async with asyncio.timeout(2.5):
+            await client.close()
+    assert client.state == "closed"
+
+
+async def test_a_transport_that_breaks_while_it_is_used_ends_its_connection() -> None:
+    class Breaking(MemoryTransport):
+        """Fails once it is told to."""
+
+        async def receive(self) -> Line | None:
+            if await super().receive() == b"BREAK":
+                raise ConnectionResetError("reset")
+            return b""
+
+        async def send(self, line: bytes) -> None:
+            raise BrokenPipeError("gone")
+
+    server = Scripted()
+    client = MCPClient.over(lambda: server.transport(Breaking), name="x", timeouts=McpTimeouts(reconnect=60))
+    starting = asyncio.create_task(client.initialize())
+    async with asyncio.timeout(10):
+        with pytest.raises(McpError) as failed:
+            await starting
+        await client.close()
+    assert failed.value.kind == "start"

@@ -3,12 +3,15 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from typing import Any
 
 import httpx2
 import pytest
 
 from dialoom.mcp import BearerAuth, MCPClient, McpError, MCPOptions, McpTimeouts
+from dialoom.mcp.backoff import Backoff
+from dialoom.mcp.sdk.notices import NoticeStream
 from dialoom.testing import ManualClock
 from dialoom.testing.clock import settle
 from tests.mcp.hostile import http, said
@@ -287,3 +290,84 @@ async def test_a_cancelled_call_is_cancelled_at_the_server() -> None:
         await server.until("notifications/cancelled", 1)
         (notice,) = server.of("notifications/cancelled")
         assert notice.message["params"]["requestId"] == server.of("tools/call")[0].message["id"]
+
+
+async def test_an_answer_without_a_length_is_read_too() -> None:
+    async with served() as (server, client):
+        server.chunked = True
+        assert said(await client.call_tool("echo", {"n": 1})) == '{"n": 1}'
+
+
+@pytest.mark.slow
+async def test_an_answer_without_an_end_is_given_up() -> None:
+    async with served() as (server, client):
+        server.chunked = True
+        with pytest.raises(McpError, match="the answer is too large") as failed:
+            await client.call_tool("big", {"bytes": 70_000_000})
+        assert failed.value.kind == "too_large"
+        assert said(await client.call_tool("echo")) == "{}"
+
+
+async def test_a_client_of_one_s_own_may_lose_patience_first() -> None:
+    async with (
+        httpx2.AsyncClient(timeout=0.2, trust_env=False) as own,
+        served(MCPOptions(http=own)) as (server, client),
+    ):
+        await client.initialize()
+        server.refusals.append(Refusal(-1))
+        with pytest.raises(McpError, match="the server did not answer in time") as failed:
+            await client.call_tool("echo")
+        assert failed.value.kind == "timeout"
+
+
+async def test_nonsense_on_the_stream_of_notices_is_passed_over() -> None:
+    async with served() as (server, client):
+        noticed = asyncio.Event()
+        await client.initialize()
+        client.set_notification_handler(lambda *_: noticed.set())
+        await server.until_streams(1)
+        server.streams[-1].write(b"data: nonsense\n\n: ping\n\ndata:\n\n")
+        await server.push(CHANGED)
+        await noticed.wait()
+        assert client.state == "ready"
+
+
+@asynccontextmanager
+async def answered(body: bytes) -> AsyncIterator[httpx2.Response]:
+    request = httpx2.Request("GET", "http://127.0.0.1/mcp")
+    yield httpx2.Response(200, headers={"content-type": "text/event-stream"}, content=body, request=request)
+
+
+async def test_a_stream_waits_as_long_as_the_server_asks_and_less_after_a_long_life() -> None:
+    clock = ManualClock()
+    asked: list[tuple[float, str]] = []
+    bodies = iter([b"id: 7\nretry: 4000\ndata: {}\n\n", b"", b""])
+
+    @asynccontextmanager
+    async def open_stream(last_id: str) -> AsyncIterator[httpx2.Response]:
+        asked.append((clock.monotonic(), last_id))
+        async with answered(next(bodies)) as response:
+            yield response
+        if len(asked) == 2:
+            await clock.sleep(31)
+
+    gaps: list[int] = []
+    stream = NoticeStream(
+        open_stream, Backoff(0.5, 10), on_gap=lambda: gaps.append(1), on_lost=lambda: None, clock=clock
+    )
+
+    async def read() -> list[bytes]:
+        return [piece async for piece in stream]
+
+    began = clock.monotonic()
+    reading = asyncio.create_task(read())
+    for seconds in (5.0, 31.0, 0.7):
+        await settle()
+        await clock.advance(seconds)
+    assert [last_id for _, last_id in asked] == ["", "7", "7"]
+    waits = [after - before for (before, _), (after, _) in pairwise(asked)]
+    assert 4.0 <= waits[0] <= 4.8
+    assert 31.5 <= waits[1] <= 31.6
+    assert asked[0][0] == began
+    assert len(gaps) == 2
+    reading.cancel()

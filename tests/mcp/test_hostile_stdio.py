@@ -134,6 +134,15 @@ async def test_log_lines_on_the_output_cost_nothing() -> None:
         assert said(await client.call_tool("noise")) == "through the noise"
         assert said(await client.call_tool("bad-utf8")) == "a\ufffdb"
         assert said(await client.call_tool("echo", {"n": 1})) == '{"n": 1}'
+        assert said(await client.call_tool("chatter")) == "said"
+        await until(lambda: len(client.diagnostics) == 5)
+        assert client.diagnostics == (
+            "Starting server v1.2 ...",
+            "{'not': 'json'}",
+            "DEBUG about to answer",
+            "INFO: done",
+            "last words: token=***",
+        )
 
 
 async def test_a_server_that_does_not_answer_the_handshake_is_given_up_in_time() -> None:

@@ -106,8 +106,8 @@ async def test_a_server_that_was_started_anew_is_listened_to_again() -> None:
         await client.close()
 
 
-def newer(listen: Any) -> Scripted:
-    able = {"tools": {"listChanged": True}, "resources": {"subscribe": True}}
+def newer(listen: Any, able: Any = None) -> Scripted:
+    able = able or {"tools": {"listChanged": True}, "resources": {"subscribe": True}}
     discovered = {
         "supportedVersions": ["2026-07-28"],
         "capabilities": able,
@@ -141,4 +141,19 @@ async def test_a_stream_that_is_cut_again_and_again_is_asked_for_less_and_less()
     )
     async with asyncio.timeout(10), client:
         await server.until_asked("subscriptions/listen", 4)
-        assert client.tools_changed()
+        assert not client.tools_changed(), "nothing is heard yet, so there is nothing to look at"
+
+
+async def test_a_server_with_nothing_to_announce_is_listened_to_when_something_is_wanted() -> None:
+    server = newer(lambda _: None, {"resources": {"subscribe": True}})
+    async with asyncio.timeout(10), server.client() as client:
+        await client.resources()
+        assert server.asked("subscriptions/listen") == []
+        wanting = asyncio.create_task(client.subscribe_resource("memo://a"))
+        await server.until_asked("subscriptions/listen")
+        listening = next(each for each in server.heard if each.get("method") == "subscriptions/listen")
+        meta = {"io.modelcontextprotocol/subscriptionId": listening["id"]}
+        granted = {"resourceSubscriptions": ["memo://other"]}
+        await server.tell("notifications/subscriptions/acknowledged", _meta=meta, notifications=granted)
+        with pytest.raises(McpError, match="it does not tell of this resource"):
+            await wanting

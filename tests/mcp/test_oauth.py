@@ -150,6 +150,22 @@ async def test_a_person_may_take_longer_to_log_in_than_connecting_may() -> None:
         await tasks[0]
 
 
+async def test_why_a_login_failed_is_said_by_its_code_alone() -> None:
+    server, store = LoginServer(), MemoryTokenStore()
+    server.refuses_codes = True
+    await store.save(URL, Login(client={"redirect_uris": "broken"}))
+    config = http(URL, auth=OAuth())
+    async with asyncio.timeout(20), server.http() as own:
+        client = MCPClient(config, MCPOptions(http=own, visit=Browser(server), tokens=store))
+        with pytest.raises(McpError) as failed:
+            await client.initialize()
+        await client.close()
+    assert str(failed.value) == (
+        "mcp server 'remote': the login failed (access_denied); log in, or check its headers and token"
+    )
+    assert server.log.count("authorize") == 1
+
+
 async def test_a_failed_login_is_not_tried_again_by_itself() -> None:
     visits: list[str] = []
 

@@ -230,3 +230,16 @@ def test_a_command_is_run_item_by_item_and_on_windows_by_its_full_name() -> None
     for argument in ("a&b", "%PATH%", 'say "hi"', "a|b", "a\nb"):
         with pytest.raises(UsageError, match="argument 2 of 'npx' holds a character"):
             on_windows("npx", "-y", argument)
+
+
+async def test_a_child_that_talks_on_is_closed_all_the_same() -> None:
+    size = MOST_UNREAD // 2
+    loud = f"import sys\nwhile True: print('x' * {size}, flush=True)"
+    transport = StdioTransport(sys.executable, ["-c", loud], grace=0.2)
+    async with asyncio.timeout(10):
+        await transport.open()
+        assert len(await transport.receive() or b"") == size
+        await asyncio.sleep(0.2)  # until the pipe is left alone
+        await transport.aclose()
+    assert transport.exit_code is not None
+    assert repr(transport._command) == f"ChildCommand({sys.executable!r}, …)"

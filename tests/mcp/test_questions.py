@@ -21,6 +21,7 @@ from dialoom.mcp import (
     Sampling,
     SamplingRequest,
 )
+from dialoom.mcp.inputs import with_defaults
 from tests.mcp.hostile import said, stdio
 
 COLOR = {"type": "object", "properties": {"color": {"type": "string", "default": "green"}}}
@@ -58,6 +59,18 @@ async def test_a_form_is_answered_with_its_defaults_filled_in(
 ) -> None:
     async with connected(MCPAnswers(elicit=answering(reply))) as client:
         assert json.loads(said(await client.call_tool("ask"))) == sent
+
+
+async def test_an_answer_needs_no_schema_to_be_one() -> None:
+    assert with_defaults({"action": "accept", "content": {"a": 1}}, {}) == {
+        "action": "accept",
+        "content": {"a": 1},
+    }
+    assert with_defaults({"action": "accept", "content": "?"}, COLOR) == {
+        "action": "accept",
+        "content": {"color": "green"},
+    }
+    assert with_defaults({"action": "accept", "content": {"a": 1}}, None) == {"action": "accept"}
 
 
 async def test_the_call_that_led_to_a_question_is_asked_before_the_client() -> None:

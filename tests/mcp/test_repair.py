@@ -82,7 +82,9 @@ def test_words_before_a_message_do_not_hide_it(words: str, value: Any) -> None:
     [
         (b'{"jsonrpc":"2.0","id":41,"result":{', b"}}", 41),
         (b'{"jsonrpc":"2.0","result":{', b'},"id": "a-1"}', "a-1"),
+        (b'{"id":41,', b"}}", 41),
         (b"xxxxx", b"yyyyy", None),
+        (b'{"jsonrpc":"2.0","result":{"id":7,', b'"id":8}}', None),
     ],
 )
 def test_the_id_of_a_message_that_is_too_long_is_found_at_its_ends(

@@ -107,6 +107,11 @@ class MCPClient:
         return self._session.connection.error
 
     @property
+    def diagnostics(self) -> tuple[str, ...]:
+        """The last lines it said that are no messages, without secrets. For people, never for a model."""
+        return self._session.connection.diagnostics()
+
+    @property
     def skipped(self) -> tuple[Skipped, ...]:
         """What the last listings left out because it is broken, or came twice."""
         return tuple(each for listed in self._session.skipped.values() for each in listed)

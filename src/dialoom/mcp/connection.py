@@ -170,6 +170,14 @@ class Connection:
         live.link.lost.set()
         return await self._send(await self.live(), send, bounds)
 
+    def diagnostics(self) -> tuple[str, ...]:
+        """Return what the server said that is no message: on its output, then on its error output."""
+        noise = tuple(self._live.link.noise) if self._live is not None else ()
+        if self._route is None:
+            return noise
+        lines = (*noise, *self._route.child().stderr_tail)
+        return tuple(self._route.redaction.text(line) for line in lines)
+
     async def close(self) -> None:
         """End the connection and everything that belongs to it."""
         self._closing = True

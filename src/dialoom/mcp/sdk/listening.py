@@ -2,10 +2,11 @@
 
 import asyncio
 import logging
+from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from typing import Any, Final
 
-from mcp.client.subscriptions import ListenNotSupportedError, Subscription, SubscriptionLost
+from mcp.client.subscriptions import Subscription, SubscriptionLost
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, METHOD_NOT_FOUND, ServerCapabilities
 
@@ -28,25 +29,24 @@ async def keep_told(live: Live, wanted: Wanted, changes: ListChanges, *, backoff
     if not is_modern(live):
         await _subscribe_again(live, wanted)
         return
-    broken = False
+    gap = False
     while True:
         wanted.changed.clear()
         filters = _filters(live.client.server_capabilities, wanted)
         if not filters:
             await wanted.changed.wait()
             continue
-        if broken:
-            changes.mark(*KINDS)
-        if not await _listen(live, filters, wanted, backoff):
+        missed = changes if gap else None
+        if not await _listen(_hear(live, filters, wanted, backoff=backoff, missed=missed), wanted):
             return
         if not wanted.changed.is_set():
-            broken = True
+            gap = True
             await asyncio.sleep(backoff.next())
 
 
-async def _listen(live: Live, filters: dict[str, Any], wanted: Wanted, backoff: Backoff) -> bool:
+async def _listen(stream: Coroutine[Any, Any, bool], wanted: Wanted) -> bool:
     """Listen until the stream ends or something else is wanted; return whether to listen again."""
-    hearing = asyncio.ensure_future(_hear(live, filters, wanted, backoff))
+    hearing = asyncio.ensure_future(stream)
     change = asyncio.ensure_future(wanted.changed.wait())
     try:
         await asyncio.wait({hearing, change}, return_when=asyncio.FIRST_COMPLETED)
@@ -57,16 +57,19 @@ async def _listen(live: Live, filters: dict[str, Any], wanted: Wanted, backoff: 
         await asyncio.wait({hearing, change})
 
 
-async def _hear(live: Live, filters: dict[str, Any], wanted: Wanted, backoff: Backoff) -> bool:
+async def _hear(
+    live: Live, filters: dict[str, Any], wanted: Wanted, *, backoff: Backoff, missed: ListChanges | None
+) -> bool:
+    """Hear one stream to its end; return whether there may be another. `missed` is told of the gap before."""
     try:
         async with AsyncExitStack() as stack:
             async with Patience(idle=ACK_SECONDS, total=ACK_SECONDS):
                 heard: Subscription = await stack.enter_async_context(live.client.listen(**filters))
             await wanted.grant(frozenset(heard.honored.resource_subscriptions or ()))
+            if missed is not None:
+                missed.mark(*KINDS)
             async for _ in heard:
                 backoff.reset()  # what was heard reached the handler of notices by itself
-    except ListenNotSupportedError:
-        return False
     except MCPError as error:
         if error.code in {METHOD_NOT_FOUND, INVALID_PARAMS}:
             await wanted.refuse("it tells of no changes")

@@ -13,7 +13,10 @@ LONGEST_SALVAGE: Final = 1024 * 1024
 """Longer lines that are no message are noise as a whole."""
 MOST_IN_A_LINE: Final = 100
 _START: Final = re.compile(r'\{\s*"(?:jsonrpc|id|method|result|error)"|\[\s*\{')
-_ID: Final = re.compile(rb'"id"\s*:\s*(\d{1,18}|"[^"\\]{1,200}")')
+_ID: Final = rb'"id"\s*:\s*(\d{1,18}|"[^"\\]{1,200}")'
+_VERSION: Final = rb'"jsonrpc"\s*:\s*"2\.0"'
+_ID_FIRST: Final = re.compile(rb"\s*\{\s*(?:" + _VERSION + rb"\s*,\s*)?" + _ID)
+_ID_LAST: Final = re.compile(_ID + rb"\s*(?:,\s*" + _VERSION + rb"\s*)?\}\s*$")
 _decoder: Final = json.JSONDecoder()
 
 
@@ -34,11 +37,8 @@ def parse_line(line: bytes) -> Parsed:
 
 def find_id(line: Oversize) -> int | str | None:
     """Return the id of a message that is too long to be read, None when its ends do not show it."""
-    for part in (line.head, line.tail):
-        found = _ID.search(part)
-        if found:
-            return cast("int | str", json.loads(found[1]))
-    return None
+    found = _ID_FIRST.match(line.head) or _ID_LAST.search(line.tail)
+    return cast("int | str", json.loads(found[1])) if found else None
 
 
 def _salvage(line: bytes) -> Parsed:

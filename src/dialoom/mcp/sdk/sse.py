@@ -72,18 +72,21 @@ class SseTransport:
                 await self._reading
 
     async def _read(self) -> None:
-        """Take in the stream until it ends."""
-        assert self._endpoint is not None
-        headers = {"accept": "text/event-stream", "cache-control": "no-store"}
+        """Take in the stream until it ends, and let the reader know."""
         try:
-            response = await self._outlet.send(self._outlet.build("GET", self._url, headers=headers))
-            async with aclosing(response), aclosing(_events(response)) as events:
-                response.raise_for_status()
-                async for event in events:
-                    await self._take(event)
-        finally:
-            with suppress(asyncio.QueueFull):
-                self._lines.put_nowait(None)
+            await self._take_in()
+        except Exception:
+            await self._lines.put(None)
+            raise
+        await self._lines.put(None)
+
+    async def _take_in(self) -> None:
+        headers = {"accept": "text/event-stream", "cache-control": "no-store"}
+        response = await self._outlet.send(self._outlet.build("GET", self._url, headers=headers))
+        async with aclosing(response), aclosing(_events(response)) as events:
+            response.raise_for_status()
+            async for event in events:
+                await self._take(event)
 
     async def _take(self, event: SseEvent) -> None:
         assert self._endpoint is not None

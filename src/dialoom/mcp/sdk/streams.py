@@ -106,7 +106,11 @@ class LineStreams(AbstractAsyncContextManager[tuple[Reader, Writer]]):
         self._waiting: deque[Item] = deque()
 
     async def __aenter__(self) -> tuple[Reader, Writer]:
-        await self._transport.open()
+        try:
+            await self._transport.open()
+        except BaseException:
+            await self._transport.aclose(hurry=True)
+            raise
         return Reader(self._take, self._link), Writer(self._give, self._link)
 
     async def __aexit__(
