@@ -13,6 +13,7 @@ _SAMPLE_PER_LIST = 32
 _ROUNDS = 6
 _AT_ONCE = 4_096
 _ASKED = 128
+_ASKED_AT_ONCE = 8
 _NEIGHBOURS = 10
 _SHARE = 0.98
 _MARGIN = 1.5  # questions lie further from the rows than rows from each other
@@ -121,11 +122,19 @@ def _probes(
     """In how many lists, nearest first, the true neighbours of most rows are found, with a margin."""
     count = sum(map(len, segments))
     asked = _sampled(segments, min(_ASKED, count), chosen)
-    scores = np.concatenate([asked @ rows.T for rows in segments], axis=1)
-    wanted = min(_NEIGHBOURS + 1, count)  # a row is its own neighbour, and that one is found for nothing
-    neighbours = np.argpartition(-scores, wanted - 1, axis=1)[:, :wanted]
-    places = np.argsort(np.argsort(-(asked @ centres.T), axis=1), axis=1)
-    needed = np.take_along_axis(places, np.concatenate(list_of)[neighbours], axis=1) + 1
-    enough = _MARGIN * float(np.quantile(needed, _SHARE))
+    every, needed = np.concatenate(list_of), list[_Numbers]()
+    for start in range(0, len(asked), _ASKED_AT_ONCE):  # a few at a time: each has a score for every row
+        some = asked[start : start + _ASKED_AT_ONCE]
+        neighbours = _nearest(np.concatenate([some @ rows.T for rows in segments], axis=1))
+        places = np.argsort(np.argsort(-(some @ centres.T), axis=1), axis=1).astype(np.int32)
+        needed.append(np.take_along_axis(places, every[neighbours], axis=1) + np.int32(1))
+    enough = _MARGIN * float(np.quantile(np.concatenate(needed), _SHARE))
     most = max(_MOST_PROBED * len(centres), _LEAST_PROBES)
     return int(min(max(enough, _LEAST_PROBES), most, len(centres)))
+
+
+def _nearest(scores: FloatMatrix) -> NDArray[np.intp]:
+    """The columns of the best scores of each row, which is its own neighbour and found for nothing."""
+    wanted = min(_NEIGHBOURS + 1, scores.shape[1])
+    np.negative(scores, out=scores)
+    return np.argpartition(scores, wanted - 1, axis=1)[:, :wanted]
