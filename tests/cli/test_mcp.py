@@ -20,7 +20,7 @@ from dialoom.cli.flags import KnowledgeFlags, ModelFlags
 from dialoom.cli.knowledge import bring_in, open_store
 from dialoom.cli.mcp_export import exported_tools
 from dialoom.cli.mcp_knowledge import DocumentResources, document_text, document_uri, knowledge_tools
-from dialoom.cli.mcp_serve import access_for, host_and_port
+from dialoom.cli.mcp_serve import place_of
 from dialoom.cli.model import open_model
 from dialoom.llm.messages import ToolCall
 from dialoom.mcp import BearerAuth, MCPClient, McpError, MCPServerConfig, Transport
@@ -301,7 +301,7 @@ def test_tools_registries_graphs_agents_and_lists_of_them_are_exported(tools: Pa
             "own_tools.py:number is a int; export a tool, a registry, a graph or an agent",
         ),
         ("notes.txt:x", "notes.txt is no Python file; export from one that ends in .py"),
-        ("gone.py:x", "gone.py cannot be run: FileNotFoundError"),
+        ("gone.py:x", "there is no file gone.py; export from one that is there"),
         ("broken.py:x", "broken.py cannot be run: ZeroDivisionError: division by zero"),
     ],
 )
@@ -310,6 +310,7 @@ def test_what_exports_nothing_is_named(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("broken.py").write_text("1 / 0", encoding="utf-8")
+    Path("notes.txt").write_text("x = 1", encoding="utf-8")
     with pytest.raises(UsageError) as refused:
         exported_tools([place])
     assert str(refused.value).startswith(told)
@@ -328,24 +329,29 @@ def test_what_exports_nothing_is_named(
     ],
 )
 def test_an_address_to_serve_at(address: str, parts: tuple[str, int] | None) -> None:
-    if parts is not None:
-        assert host_and_port(address) == parts
-        return
-    with pytest.raises(UsageError, match="is no address of this machine; write"):
-        host_and_port(address)
+    if parts is None:
+        with pytest.raises(UsageError, match="is no address of this machine; write"):
+            place_of(address)
+    else:
+        place = place_of(address)
+        assert (place.host, place.port, place.access.token) == (*parts, None)
 
 
 def test_beyond_this_machine_a_token_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert access_for("127.0.0.1").token is None
     with pytest.raises(UsageError, match="can be reached by others; set DIALOOM_MCP_TOKEN"):
-        access_for("0.0.0.0")
+        place_of("0.0.0.0:80")
     monkeypatch.setenv("DIALOOM_MCP_TOKEN", "secret")
     monkeypatch.setenv("DIALOOM_MCP_HOSTS", "tools.example, 10.0.0.5")
-    access = access_for("0.0.0.0")
+    access = place_of("0.0.0.0:80").access
     assert (access.token, access.hosts) == (
         "secret",
         ("tools.example", "tools.example:*", "10.0.0.5", "10.0.0.5:*"),
     )
+
+
+def test_with_nothing_to_serve_it_is_told_what_could_be(terminal: Terminal) -> None:
+    told = "dialoom: there is nothing to serve; name a folder with --docs, or --export FILE.py:NAME\n"
+    assert terminal.run("mcp", "serve") == (2, "", told)
 
 
 @pytest.mark.slow

@@ -56,6 +56,8 @@ def _as_tools(value: object) -> Iterator[Tool]:
 
 def _run(file: Path) -> dict[str, object]:
     """Run a file as a module of its own, which can import what lies beside it."""
+    if not file.is_file():
+        raise UsageError(f"there is no file {file}; export from one that is there")
     name = f"dialoom_export_{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:

@@ -6,6 +6,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from ipaddress import ip_address
 from socket import AF_INET, AF_INET6, create_server, socket
 
+import msgspec
+
 import dialoom
 from dialoom.base.errors import MissingExtraError, UsageError
 from dialoom.base.text import one_line
@@ -26,24 +28,35 @@ PATH = "/mcp"
 _HOW = "Use search to find documents, fetch to read one, and ask for a short answer with citations."
 
 
+class Place(msgspec.Struct, frozen=True):
+    """Where to serve over HTTP, and whom."""
+
+    host: str
+    port: int
+    access: HttpAccess
+
+
 async def serve(
     exports: Sequence[str], http: str | None, *, knowledge: KnowledgeFlags, model: ModelFlags
 ) -> ExitCode:
     """Serve until standard input ends, or over HTTP until stopped. People are told on stderr."""
+    place = None if http is None else place_of(http)
     own = exported_tools(exports)
     async with _served(own, knowledge, model) as served:
         say(f"{counted(len(served.tools.names()), 'tool')}: {', '.join(served.tools.names())}")
-        if http is None:
+        if place is None:
             await serve_stdio(served)
         else:
-            await _serve_http(served, http)
+            await _serve_http(served, place)
     return ExitCode.OK
 
 
 @asynccontextmanager
 async def _served(own: list[Tool], knowledge: KnowledgeFlags, model: ModelFlags) -> AsyncGenerator[Served]:
     """Offer a person's own tools, and the knowledge base where there is one."""
-    if own and knowledge.docs is None and not knowledge.index.exists():
+    if knowledge.docs is None and not knowledge.index.exists():
+        if not own:
+            raise UsageError("there is nothing to serve; name a folder with --docs, or --export FILE.py:NAME")
         yield _offer(own)
         return
     check_knowledge(knowledge)
@@ -67,19 +80,18 @@ def _offer(tools: list[Tool], resources: Resources | None = None) -> Served:
     )
 
 
-async def _serve_http(served: Served, address: str) -> None:
+async def _serve_http(served: Served, place: Place) -> None:
     try:
         import uvicorn
         from starlette.applications import Starlette
         from starlette.routing import Route
     except ImportError as error:
         raise MissingExtraError("uvicorn", "server") from error
-    host, port = host_and_port(address)
-    access = access_for(host)
-    with _bound(host, port) as listening:
-        async with http_endpoint(served, access) as endpoint:
+    with _bound(place.host, place.port) as listening:
+        async with http_endpoint(served, place.access) as endpoint:
             app = Starlette(routes=[Route(PATH, endpoint)])
-            say(f"http://{host if ':' not in host else f'[{host}]'}:{listening.getsockname()[1]}{PATH}")
+            shown = f"[{place.host}]" if ":" in place.host else place.host
+            say(f"http://{shown}:{listening.getsockname()[1]}{PATH}")
             config = uvicorn.Config(app, log_level="error", lifespan="off")
             await uvicorn.Server(config).serve([listening])
 
@@ -93,24 +105,24 @@ def _bound(host: str, port: int) -> socket:
         raise UsageError(f"cannot serve at {host}:{port}: {told}; choose another port") from error
 
 
-def access_for(host: str) -> HttpAccess:
-    """Let this machine in; others need the token of DIALOOM_MCP_TOKEN, and to know the name they call."""
-    token = os.environ.get("DIALOOM_MCP_TOKEN")
-    if is_loopback(host):
-        return HttpAccess(token=token)
-    if not token:
-        raise UsageError(f"{host} can be reached by others; set DIALOOM_MCP_TOKEN to what they have to send")
-    named = os.environ.get("DIALOOM_MCP_HOSTS", host).split(",")
-    hosts = tuple(form for name in named for form in (name.strip(), f"{name.strip()}:*"))
-    return HttpAccess(token=token, hosts=hosts)
+def place_of(address: str) -> Place:
+    """Read `HOST:PORT`; port 0 takes a free one.
 
-
-def host_and_port(address: str) -> tuple[str, int]:
+    This machine is let in. Others need the token of DIALOOM_MCP_TOKEN, and to know the name they call. Raises
+    `UsageError`.
+    """
     host, _, port = address.rpartition(":")
     host = host.strip("[]")
     if not _is_host(host) or not port.isdecimal() or not 0 <= int(port) < 65536:
         raise UsageError(f"{one_line(address, 80)!r} is no address of this machine; write 127.0.0.1:8710")
-    return host, int(port)
+    token = os.environ.get("DIALOOM_MCP_TOKEN")
+    if is_loopback(host):
+        return Place(host, int(port), HttpAccess(token=token))
+    if not token:
+        raise UsageError(f"{host} can be reached by others; set DIALOOM_MCP_TOKEN to what they have to send")
+    named = os.environ.get("DIALOOM_MCP_HOSTS", host).split(",")
+    hosts = tuple(form for name in named for form in (name.strip(), f"{name.strip()}:*"))
+    return Place(host, int(port), HttpAccess(token=token, hosts=hosts))
 
 
 def _is_host(host: str) -> bool:
