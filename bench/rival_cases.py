@@ -118,6 +118,27 @@ def branches_of_unequal_length() -> Seen:
     return said.count("d") == 1, f"the node they meet in ran {said.count('d')} times, without a warning"
 
 
+def fast_branch_beside_a_slow_one() -> Seen:
+    began, through = time.monotonic(), list[float]()
+
+    def nap(seconds: float) -> Callable[[Log], dict[str, list[str]]]:
+        def node(_: Log) -> dict[str, list[str]]:
+            time.sleep(seconds)  # what the case is about
+            return {"said": ["x"]}
+
+        return node
+
+    def last(_: Log) -> dict[str, list[str]]:
+        through.append(time.monotonic() - began)
+        return {"said": ["x"]}
+
+    nodes = {"fast": nap(0.05), "slow": nap(0.4), "last": last}
+    app = _built(nodes, [("START", "fast"), ("START", "slow"), ("fast", "last")])
+    began = time.monotonic()
+    app.invoke({"said": [], "n": 0})
+    return through[0] < 0.3, f"the node after a nap of 0.05 s ran after {through[0]:.2f} s"
+
+
 def wide_fan_out_of_plain_nodes() -> Seen:
     def nap(_: Log) -> dict[str, Any]:
         time.sleep(0.05)  # what the case is about: many plain nodes that block
@@ -262,6 +283,7 @@ CASES: tuple[tuple[str, Callable[[], Seen]], ...] = (
     ("G15 timeout of a plain node", timeout_of_a_plain_node),
     ("G17 join after a branch not taken", join_of_a_branch_not_taken),
     ("G18 branches of unequal length", branches_of_unequal_length),
+    ("G20 fast branch beside a slow one", fast_branch_beside_a_slow_one),
     ("G21 64 plain nodes at once", wide_fan_out_of_plain_nodes),
     ("G22 goto beside an edge", goto_beside_an_edge),
     ("G23 route to a node that is not there", route_to_nowhere),
