@@ -18,8 +18,11 @@ Refused: two runs on one thread at once (the engine's `on_conflict`), calls of t
 misfitting arguments (the model reads why), a second run of a call that may have taken effect already.
 """
 
+from dialoom.agent.compaction import Compacted as Compacted
 from dialoom.agent.compaction import Compaction as Compaction
 from dialoom.agent.compaction import Summary as Summary
+from dialoom.agent.compaction import compact as compact
+from dialoom.agent.compaction import summarised as summarised
 from dialoom.agent.events import AgentEvent as AgentEvent
 from dialoom.agent.events import AgentFinished as AgentFinished
 from dialoom.agent.events import AgentStep as AgentStep
@@ -32,8 +35,12 @@ from dialoom.agent.graph import agent_graph as agent_graph
 from dialoom.agent.graph import begin as begin
 from dialoom.agent.guards import Allow as Allow
 from dialoom.agent.guards import Block as Block
+from dialoom.agent.guards import Blocked as Blocked
 from dialoom.agent.guards import Guards as Guards
 from dialoom.agent.guards import Replace as Replace
+from dialoom.agent.guards_shipped import AllowTools as AllowTools
+from dialoom.agent.guards_shipped import MaxLength as MaxLength
+from dialoom.agent.guards_shipped import Redact as Redact
 from dialoom.agent.history import history_of as history_of
 from dialoom.agent.history import steps_of as steps_of
 from dialoom.agent.history_limits import HistoryLimits as HistoryLimits
