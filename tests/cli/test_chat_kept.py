@@ -11,6 +11,7 @@ import pytest
 from dialoom.cli.chat_center import open_stores
 from dialoom.dialog import Center, Prompt, Skill
 from dialoom.llm import MockProvider
+from dialoom.mcp import MCPServerConfig
 from dialoom.testing.wire import Hold, WireReply, WireServer
 from tests.cli.terminal import Shown, Terminal
 from tests.cli.test_ask import broken_off, event, said
@@ -127,7 +128,7 @@ async def test_skills_are_trusted_and_switched_on_and_prompts_are_said(
         .add_prompt(Prompt("greet", "Greet {{name}}."))
         .add_skill(Skill(name="brief", description="d"))
     )
-    center.save_settings(tmp_path / ".dialoom/center.json")
+    center.save_settings(tmp_path / "home/config/dialoom/center.json")
     lines = ["/skills", "/skill rhyme", "/skill trust rhyme", "/skill rhyme", "/skill brief", "/skills"]
     typing(
         monkeypatch,
@@ -255,3 +256,44 @@ async def test_an_answer_from_documents_that_broke_off_is_kept_as_far_as_it_came
         shown = await chat(terminal, server, "--docs", str(docs))
     assert shown.out.endswith("you: How long do refunds take?\ndialoom: Refunds \nwritten to talk.json\n")
     assert '"status":"incomplete"' in (tmp_path / "talk.json").read_text(encoding="utf-8")
+
+
+async def test_an_approved_tool_server_is_called(
+    terminal: Terminal, docs: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    words = [
+        "-m",
+        "dialoom",
+        "mcp",
+        "serve",
+        "--docs",
+        str(docs.absolute()),
+        "--offline",
+        "--index",
+        "shop.sqlite",
+    ]
+    shop = {"command": sys.executable, "args": words, "env": {"DIALOOM_NO_PROBE": "1"}}
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"shop": shop}}), encoding="utf-8")
+    async with WireServer([calling("shop__search", {"query": "refunds"}), said("Three days.")]) as server:
+        refused = await chat(terminal, server, "--server", "shop")
+        await terminal.run_beside("mcp", "trust", "shop", "--yes")
+        typing(monkeypatch, "How long?", "/tools")
+        shown = await chat(terminal, server, "--server", "shop")
+    assert refused.code == 2
+    assert "  → shop__search " in shown.err
+    assert "refunds.md" in shown.err
+    assert shown.out == "Three days.\n\nshop (server)\n"
+
+
+async def test_a_tool_server_that_came_with_a_conversation_is_not_started(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with open_stores(tmp_path / ".dialoom") as stores:
+        dialog = Center(stores).new_dialog().append_message("user", "hi")
+        await dialog.add_mcp(MCPServerConfig("evil", command="touch", arguments=["started"])).save()
+    async with WireServer([said("Hello.")]) as server:
+        typing(monkeypatch)
+        shown = await chat(terminal, server, "--resume")
+    assert "it came with the conversation; name it with --server to have it started" in shown.err
+    assert shown.out.endswith("Hello.\n\n")
+    assert not (tmp_path / "started").exists()

@@ -42,7 +42,7 @@ async def test_a_chat_with_a_real_model_is_killed_and_goes_on(
 ) -> None:
     center = Center().add_prompt(Prompt("story", "Tell me a long story about {{who}}."))
     center.add_skill(Skill(name="plain", description="Plain words.", instructions="Use plain words."))
-    center.save_settings(tmp_path / ".dialoom/center.json")
+    center.save_settings(tmp_path / "home/config/dialoom/center.json")
     async with asyncio.timeout(SOON):
         child = await begin_chat(local_model, "--tool", "calculator", "--max-tokens", "400")
         assert child.stdin is not None

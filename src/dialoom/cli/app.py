@@ -95,6 +95,7 @@ def chat_command(
     *,
     resume: Annotated[bool, Parameter(negative="")] = False,
     tool: tuple[Literal["calculator", "clock"], ...] = (),
+    server: tuple[str, ...] = (),
     knowledge: KnowledgeFlags = NO_KNOWLEDGE_FLAGS,
     model: ModelFlags = NO_MODEL_FLAGS,
 ) -> ExitCode:
@@ -108,11 +109,14 @@ def chat_command(
         Go on with the newest conversation, or the one that is named.
     tool
         Let the model call this tool.
+    server
+        Let the model call the tools of this approved MCP server; dialoom mcp list shows them.
     """
     from dialoom.cli.chat import chat
     from dialoom.cli.chat_center import ChatFlags
 
-    return chat(ChatFlags(conversation=conversation, resume=resume, tools=tool), knowledge, model)
+    flags = ChatFlags(conversation=conversation, resume=resume, tools=tool, servers=server)
+    return chat(flags, knowledge, model)
 
 
 @app.command(name="serve")

@@ -60,7 +60,7 @@ def chat(flags: ChatFlags, knowledge: KnowledgeFlags, model: ModelFlags) -> Exit
         embedder = _entered(runner, stack, open_embedder(model.config))
         documents = _open_documents(runner, stack, knowledge, opened=opened, embedder=embedder)
         stores = stack.enter_context(open_stores(folder))
-        center = _entered(runner, stack, center_of(stores, opened, folder, flags.tools))
+        center = _entered(runner, stack, center_of(stores, opened, flags))
         dialog = runner.run(open_dialog(center, flags))
         announce(opened.choice)
         stack.enter_context(_RememberedLines(folder / "chat_history"))
@@ -255,8 +255,9 @@ class _Chat:
         print(f"{self._dialog.model_id or self._opened.choice.label} answers")
 
     def _print_tools(self, _: str) -> None:
-        names = (*self._center.tool_names, *self._dialog.tool_names)
-        print(*(names or ["no tools; dialoom chat --tool calculator --tool clock"]), sep="\n")
+        own = (*self._center.tool_names, *self._dialog.tool_names)
+        served = (f"{server.name} (server)" for server in self._center.mcps)
+        print(*([*own, *served] or ["no tools; dialoom chat --tool calculator --tool clock"]), sep="\n")
 
     def _print_skills(self, _: str) -> None:
         found, on = self._skills.find(), self._dialog.active_skills

@@ -1,4 +1,4 @@
-"""The center of the terminal: stores beside the index, the chosen model, and what a file says of the kit."""
+"""The center of the terminal: stores beside the index, the chosen model, and a person's own kit."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -10,27 +10,30 @@ import msgspec
 from dialoom.agent import AGENT_TYPES
 from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line
-from dialoom.cli.mcp_servers import user_folder
+from dialoom.cli.mcp_servers import cleared, client_options, found_server, user_folder
 from dialoom.cli.model import OpenModel
 from dialoom.dialog import Center, Dialog, FoundSkills, RunPolicy, Stores, TrustFile, find_skills, skill_roots
 from dialoom.llm import Capability, Model
+from dialoom.mcp import MCPClient, MCPServerConfig
+from dialoom.mcp.tool_source import MCPToolSource
 from dialoom.stores import SqliteCheckpointStore, SqliteConversationStore
 from dialoom.tools import Tool
 from dialoom.tools.builtin import calculator, clock_tool
 
 ChatTool: TypeAlias = Literal["calculator", "clock"]
 CENTER_FILE: Final = "center.json"
-"""Skills and prompts for every conversation, in a file beside the index that `save_settings` writes."""
+"""A person's own skills, prompts and tool servers, as `Center.save_settings` writes them."""
 _ABLE: Final = Capability.TEXT | Capability.TOOLS | Capability.STREAMING
 _TOOLS: Final[dict[str, Tool]] = {"calculator": calculator, "clock": clock_tool()}
 
 
 class ChatFlags(msgspec.Struct, frozen=True, kw_only=True):
-    """Which conversation is gone on with, and which tools its model may call."""
+    """Which conversation is gone on with, and which tools and tool servers its model may call."""
 
     conversation: str = ""
     resume: bool = False
     tools: tuple[ChatTool, ...] = ()
+    servers: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -44,13 +47,26 @@ def open_stores(folder: Path) -> Generator[Stores]:
         yield Stores(conversations, checkpoints)
 
 
-def center_of(stores: Stores, opened: OpenModel, folder: Path, tools: tuple[ChatTool, ...]) -> Center:
-    """Return a center whose provider is the chosen model. Raises `StoreError` for a file that is wrong."""
-    center = Center(stores, policy=RunPolicy(chat=opened.options))
+def center_of(stores: Stores, opened: OpenModel, flags: ChatFlags) -> Center:
+    """Return a center whose provider is the chosen model, with what the person's own settings file holds.
+
+    Only tool servers of that file, and those that `flags` name and a person approved, are ever connected: a
+    conversation may have come with somebody's project. Raises `StoreError` for a file that is wrong, and
+    `UsageError` for a server that is not known or not approved.
+    """
+
+    def connect(config: MCPServerConfig) -> MCPClient:
+        if config not in center.mcps:
+            raise UsageError("it came with the conversation; name it with --server to have it started")
+        return MCPClient(config, client_options())
+
+    center = Center(stores, tool_source=MCPToolSource(connect), policy=RunPolicy(chat=opened.options))
+    center.load_settings(user_folder() / CENTER_FILE)
     use_model(center, opened, opened.choice.model or "")
-    for name in tools:
+    for name in flags.tools:
         center.add_tool(_TOOLS[name])
-    center.load_settings(folder / CENTER_FILE)
+    for name in flags.servers:
+        center.add_mcp(cleared(found_server(name, None)))
     return center
 
 
