@@ -1,6 +1,7 @@
 """A store that tells what changes in it: whoever writes through it, every open page sees it at once."""
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from weakref import WeakValueDictionary
 
@@ -11,6 +12,8 @@ from dialoom.conversation.records import Append, Record, Truncate
 from dialoom.conversation.store import MAX_PAGE, ListedConversationStore, Page, Window
 from dialoom.server.hub import EVERYONE, Event, EventHub
 from dialoom.server.shown import Shelf, Transcript, is_shown
+
+_log = logging.getLogger("dialoom.server")
 
 
 class WatchedStore:
@@ -35,7 +38,11 @@ class WatchedStore:
             before = (await self._store.window(conversation_id, limit=1)).total
             transcript = await self._shelf.transcript(conversation_id, before)
             length = await self._store.append(conversation_id, records)
-            await self._tell(conversation_id, records, transcript)
+            try:
+                await self._tell(conversation_id, records, transcript)
+            except Exception:  # noqa: BLE001 - seam: what is durable does not fail because it cannot be told
+                _log.exception("a change could not be told", extra={"conversation": conversation_id})
+                self._start_anew(conversation_id)
         return length
 
     async def load(self, conversation_id: str) -> Conversation:
@@ -76,9 +83,13 @@ class WatchedStore:
         elif after.total == before:
             return  # keys that were delivered before: nothing changed
         else:  # some of it was there before; which part, a page finds out by loading
-            self._shelf.forget(conversation_id)
-            self._hub.publish(conversation_id, custom("resync", {}))
+            self._start_anew(conversation_id)
         self.tell_header(await self._store.header(conversation_id))
+
+    def _start_anew(self, conversation_id: str) -> None:
+        """Have pages load a conversation again."""
+        self._shelf.forget(conversation_id)
+        self._hub.publish(conversation_id, custom("resync", {}))
 
     def _tell_each(self, conversation_id: str, records: Sequence[Record], transcript: Transcript) -> None:
         for record in records:
