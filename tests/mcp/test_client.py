@@ -373,6 +373,20 @@ async def test_states_are_told_as_they_change() -> None:
     ]
 
 
+async def test_a_listener_that_fails_holds_nothing_up(caplog: pytest.LogCaptureFixture) -> None:
+    def fails(*_: object) -> None:
+        raise ValueError("broken listener")
+
+    server = Scripted({"tools/list": lambda _: {"tools": []}})
+    async with connected(server, MCPOptions(on_state=fails)) as client:
+        client.set_notification_handler(fails)
+        await server.tell("notifications/tools/list_changed")
+        await settle(200)
+        assert client.tools_changed()
+        assert await client.tools() == ()
+    assert "a listener to states failed" in caplog.text
+
+
 async def test_a_client_belongs_to_one_event_loop() -> None:
     server = Scripted()
     async with connected(server) as client:

@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Final, cast
 
@@ -15,6 +15,7 @@ from dialoom.base.text import one_line
 from dialoom.mcp.lines import LineBuffer
 from dialoom.mcp.transport import Line, Oversize
 
+KILL: Final = getattr(signal, "SIGKILL", signal.SIGTERM)
 STDERR_LINES: Final = 200
 LONGEST_STDERR_LINE: Final = 2_000
 MOST_UNREAD: Final = 8 * 1024 * 1024
@@ -172,11 +173,11 @@ class Child(asyncio.SubprocessProtocol):
         return cast("asyncio.ReadTransport", self._transport.get_pipe_transport(fd))
 
 
-async def start_child(command: ChildCommand, connect: Callable[[], Child] | None = None) -> Child:
+async def start_child(command: ChildCommand) -> Child:
     """Start it and return it. Raises `OSError` when the program is not there or must not be run."""
     loop = asyncio.get_running_loop()
     _, child = await loop.subprocess_exec(
-        connect or (lambda: Child(command.max_line_bytes)),
+        lambda: Child(command.max_line_bytes),
         *command.argv,
         env=dict(command.environment),
         cwd=command.cwd,
@@ -198,6 +199,3 @@ def signal_group(pid: int, number: int) -> bool:
 
 def _length(line: Line) -> int:
     return len(line.head) if isinstance(line, Oversize) else len(line)
-
-
-KILL: Final = getattr(signal, "SIGKILL", signal.SIGTERM)

@@ -1,9 +1,9 @@
 """What a client keeps about its server: the connection, what it announces, and who answers its questions."""
 
 import asyncio
+import logging
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from importlib import import_module
 from operator import attrgetter
 from typing import Any, Final, TypeVar
 
@@ -25,6 +25,8 @@ from dialoom.mcp.options import MCPOptions
 from dialoom.mcp.patience import Patience
 from dialoom.mcp.subscriptions import Wanted
 from dialoom.mcp.transport import LineTransport
+
+_log = logging.getLogger("dialoom.mcp")
 
 T = TypeVar("T")
 OnNotice = Callable[[str, Fields], None]
@@ -97,7 +99,8 @@ class ServerSession:
 
     async def list_over(self, live: Live, patience: Patience, kind: str) -> tuple[Any, ...]:
         """Return all items of one list over a connection that is at hand."""
-        verbs = import_module("dialoom.mcp.sdk.verbs")
+        from dialoom.mcp.sdk import verbs
+
         ability, key = _LISTS[kind]
         if getattr(live.client.server_capabilities, ability) is None:
             return ()
@@ -121,8 +124,9 @@ class ServerSession:
 
     async def subscribe(self, uri: str) -> None:
         """Be told of changes of a resource, now and after every reconnection. Raises `McpError`."""
-        verbs = await self._verbs()
         live = await self.connection.live()
+        from dialoom.mcp.sdk import verbs
+
         if not verbs.is_modern(live):
             await self.ask(lambda live, _: verbs.subscribe(live, uri))
             self.wanted.add(uri)
@@ -136,26 +140,32 @@ class ServerSession:
 
     async def unsubscribe(self, uri: str) -> None:
         """Be told no more of them."""
-        verbs = await self._verbs()
         live = await self.connection.live()
+        from dialoom.mcp.sdk import verbs
+
         self.wanted.remove(uri)
         if not verbs.is_modern(live):
             await self.ask(lambda live, _: verbs.unsubscribe(live, uri))
 
     def on_state(self, state: ConnectionState, error: McpError | None) -> None:
-        if self._options.on_state is not None:
+        if self._options.on_state is None:
+            return
+        try:
             self._options.on_state(self.config.name, state, error)
+        except Exception:  # noqa: BLE001 - seam: foreign code listens here
+            _log.exception("a listener to states failed", extra={"server": self.config.name})
 
     async def while_ready(self, live: Live) -> None:
+        from dialoom.mcp.sdk.listening import keep_told
+
         if self._been_ready:
             self.changes.mark(*KINDS)  # nobody told of what happened meanwhile
         self._been_ready = True
         timeouts = self.config.timeouts
         backoff = Backoff(timeouts.reconnect, timeouts.max_reconnect, rng=self._options.rng)
-        listening = import_module("dialoom.mcp.sdk.listening")
         async with asyncio.TaskGroup() as group:
             group.create_task(self.changes.tell())
-            group.create_task(listening.keep_told(live, self.wanted, self.changes, backoff=backoff))
+            group.create_task(keep_told(live, self.wanted, self.changes, backoff=backoff))
 
     async def _granted(self, uri: str) -> None:
         refusal = await self.wanted.answer(uri)
@@ -174,8 +184,9 @@ class ServerSession:
             self.on_notice(method, params)
 
     def _route(self) -> Route:
-        callbacks = import_module("dialoom.mcp.sdk.callbacks")
-        made = callbacks.client_options(
+        from dialoom.mcp.sdk.callbacks import client_options
+
+        made = client_options(
             self.config.name, self._options.answers, elicit=self._asker.elicit, on_notice=self._noticed
         )
         return self._make_route(
@@ -187,14 +198,11 @@ class ServerSession:
             )
         )
 
-    async def _verbs(self) -> Any:
-        await self.connection.live()
-        return import_module("dialoom.mcp.sdk.verbs")
-
 
 def route_by_config(parts: RouteParts) -> Route:
     """Return the way that the config describes, its variables expanded. Raises `UsageError`."""
-    routes = import_module("dialoom.mcp.sdk.routes")
+    from dialoom.mcp.sdk.routes import HttpRoute, StdioRoute
+
     if not parts.config.enabled:
         raise UsageError("it is disabled; enable it in its config")
     config = expand(parts.config, parts.options.variables)
@@ -202,15 +210,27 @@ def route_by_config(parts: RouteParts) -> Route:
         raise UsageError("; ".join(problems))
     if config.transport is Transport.STDIO:
         own = os.environ if parts.options.environment is None else parts.options.environment
-        return routes.StdioRoute(config, parts.callbacks, environment=own)
-    return routes.HttpRoute(config, parts.callbacks, parts.options, on_gap=parts.on_gap)
+        return StdioRoute(config, parts.callbacks, environment=own)
+    return HttpRoute(config, parts.callbacks, parts.options, on_gap=parts.on_gap)
 
 
 def route_of_lines(make: Callable[[], LineTransport]) -> MakeRoute:
     """Return what leads to transports of the program's own."""
-    return lambda parts: import_module("dialoom.mcp.sdk.routes").LineRoute(make, parts.callbacks)
+
+    def make_route(parts: RouteParts) -> Route:
+        from dialoom.mcp.sdk.routes import LineRoute
+
+        return LineRoute(make, parts.callbacks)
+
+    return make_route
 
 
 def route_in_process(server: object) -> MakeRoute:
     """Return what leads to a server object of the SDK."""
-    return lambda parts: import_module("dialoom.mcp.sdk.routes").InProcessRoute(server, parts.callbacks)
+
+    def make_route(parts: RouteParts) -> Route:
+        from dialoom.mcp.sdk.routes import InProcessRoute
+
+        return InProcessRoute(server, parts.callbacks)
+
+    return make_route
