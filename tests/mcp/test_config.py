@@ -121,6 +121,13 @@ def test_what_cannot_be_a_setting_is_refused_at_once():
         MCPServerConfig("x", **unknown)
     with pytest.raises(UsageError, match="arguments of mcp server 'x' is wrong: Expected `array`, got `str`"):
         MCPServerConfig("x").set_arguments("-y server")
+    config = MCPServerConfig("x", arguments=["kept"])
+    with pytest.raises(UsageError):
+        config.set_arguments("-y server")
+    with pytest.raises(UsageError):
+        config.from_dict({"name": 3, "arguments": ["lost"]})
+    assert config == MCPServerConfig("x", arguments=["kept"])
+    assert config.arguments == ("kept",)
     with pytest.raises(UsageError, match="timeout 'idle' of an mcp server is 0; give seconds above 0"):
         McpTimeouts(idle=0)
 

@@ -91,6 +91,23 @@ async def test_a_name_that_is_taken_is_refused_before_anything_changes():
         assert registry.names() == ("local", "new")
 
 
+async def test_a_tool_that_took_the_place_of_ours_is_not_touched():
+    registry = ToolRegistry()
+    peer = Peer(official.tool("local"), official.tool("other"))
+    async with connected(peer) as client:
+        sync = MCPToolSync(registry, client, "")
+        await sync.sync()
+        registry.remove("local")
+        registry.add(local)
+        with pytest.raises(ToolNameCollisionError):
+            await sync.sync()
+        peer.tools = []
+        await sync.sync()
+        assert registry.names() == ("local",)
+        sync.remove_all()
+        assert registry.get("local") is local
+
+
 @pytest.mark.promise("mcp-031")
 async def test_a_sync_follows_what_the_server_announces():
     registry = ToolRegistry()

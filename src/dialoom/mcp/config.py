@@ -230,17 +230,14 @@ class MCPServerConfig:
         """Become what `fields` say; return whether that is valid, as `is_valid` does.
 
         A field of a wrong type is no error here: it is kept, and named by `problems()`. Without a `name`
-        the config keeps its own. Raises `UsageError` when `fields` hold something that JSON cannot carry.
+        the config keeps its own. Raises `UsageError`, and stays as it is, when `fields` hold something that
+        JSON cannot carry or the name is no text.
         """
         raw = _copied(fields)
         name = raw.pop("name", self._name)
-        self._misread.clear()
-        if isinstance(name, str):
-            self._name = name
-        else:
+        if not isinstance(name, str):
             raise UsageError("the name of an mcp server is not text; write it in quotes")
-        self._raw = raw
-        self._fields = Fields()
+        self._name, self._raw, self._fields, self._misread = name, raw, Fields(), {}
         for key, field in NAMES.items():
             if field in raw:
                 self._read(key, raw[field])
@@ -283,22 +280,25 @@ class MCPServerConfig:
             self._raw["transport"] = WRITTEN[value]
             return self
         plain = _copied({key: value})[key]
-        self._read(key, plain)
-        problem = self._misread.pop(key, None)
-        if problem:
-            raise UsageError(f"{key} of mcp server {one_line(self._name, 80)!r} {problem}")
+        try:
+            understood = msgspec.convert(plain, TYPES[key])
+        except (msgspec.ValidationError, UsageError) as error:
+            raise UsageError(
+                f"{key} of mcp server {one_line(self._name, 80)!r} {_without_values(error)}"
+            ) from error
         self._raw[NAMES[key]] = plain
+        self._misread.pop(key, None)
+        self._fields = msgspec.structs.replace(self._fields, **{key: understood})
         return self
 
     def _read(self, key: str, value: object) -> None:
-        """Take over `value` where it has the right type, the default and a note of it where not."""
-        self._misread.pop(key, None)
+        """Take over `value` where it has the right type, and a note of it where not."""
         try:
             understood = msgspec.convert(value, TYPES[key])
         except (msgspec.ValidationError, UsageError) as error:
             self._misread[key] = _without_values(error)
-            understood = getattr(Fields(), key)
-        self._fields = msgspec.structs.replace(self._fields, **{key: understood})
+        else:
+            self._fields = msgspec.structs.replace(self._fields, **{key: understood})
 
     def _child_problems(self) -> list[str]:
         found: list[str] = []

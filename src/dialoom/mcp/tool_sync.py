@@ -185,7 +185,7 @@ class MCPToolSync:
         name = tool_name(config.name, definition.name, self._prefix)
         if name in tools and tools[name].raw_name == definition.name:
             return "is listed twice; the first one counts"
-        if name in tools or (name not in self._own and self._registry.get(name) is not None):
+        if name in tools or self._registry.get(name) not in {None, self._own.get(name)}:
             shown = f"tool {one_line(definition.name, 80)!r} of mcp server {one_line(config.name, 80)!r}"
             raise ToolNameCollisionError(
                 f"{shown} would be called {name!r}, which is taken; give the server another prefix"
@@ -227,8 +227,9 @@ class MCPToolSync:
     def _apply(self, tools: dict[str, MCPTool]) -> None:
         """Put `tools` in place of ours, in the server's order, in one go: nothing is awaited in between."""
         before = {name: tool.definition.digest for name, tool in self._own.items()}
-        for name in self._own:
-            self._registry.remove(name)
+        for name, tool in self._own.items():
+            if self._registry.get(name) is tool:
+                self._registry.remove(name)
         for tool in tools.values():
             self._registry.add(tool)
         self._own = tools
