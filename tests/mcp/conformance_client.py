@@ -1,8 +1,8 @@
-"""The program that the official conformance harness starts for each scenario: our client, on the command line.
+"""The program that the official conformance harness starts for each scenario: our client.
 
-Called as `python -m tests.mcp.conformance_client URL` with the scenario, its context as JSON and the revision
-in environment variables. The harness judges what it saw on the wire; an exit status of 0 means that the client
-ran to its end.
+Called as `python -m tests.mcp.conformance_client URL` with the scenario, its context as JSON and the
+revision in environment variables. The harness judges what it saw on the wire; an exit status of 0 means that
+the client ran to its end.
 """
 
 import asyncio
