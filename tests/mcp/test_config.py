@@ -128,6 +128,9 @@ def test_what_cannot_be_a_setting_is_refused_at_once():
         config.from_dict({"name": 3, "arguments": ["lost"]})
     assert config == MCPServerConfig("x", arguments=["kept"])
     assert config.arguments == ("kept",)
+    text: Any = "sse"
+    with pytest.raises(UsageError, match="transport of mcp server 'x' is no Transport"):
+        MCPServerConfig("x", transport=text)
     with pytest.raises(UsageError, match="timeout 'idle' of an mcp server is 0; give seconds above 0"):
         McpTimeouts(idle=0)
 

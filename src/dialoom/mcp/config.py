@@ -276,7 +276,9 @@ class MCPServerConfig:
         return f"MCPServerConfig({self._name!r}, {told!r})"
 
     def _set(self, key: str, value: object) -> Self:
-        if isinstance(value, Transport):
+        if key == "transport":
+            if not isinstance(value, Transport):
+                raise UsageError(f"transport of mcp server {one_line(self._name, 80)!r} is no Transport")
             self._raw["transport"] = WRITTEN[value]
             return self
         plain = _copied({key: value})[key]
