@@ -158,7 +158,10 @@ class CallWork:
 
     async def _judged(self, result: ToolResult, call: ToolCall) -> ToolResult:
         """Return what the guards let the model read of a result."""
-        passed = await self._spec.settings.guards.check_result(result.content, call)
+        guards = self._spec.settings.guards
+        if not guards.after_tool:
+            return result
+        passed = await guards.check_result(result.content, call)
         if isinstance(passed, Blocked):
             return _blocked(passed, call.name)
         return msgspec.structs.replace(result, content=passed.value)
@@ -209,6 +212,8 @@ def _blocked(blocked: Blocked, tool: str) -> ToolResult:
 
 
 def _card_of(result: ToolResult, tool: str) -> object:
+    if result.card is None:
+        return None
     try:
         return _shown(result.card)
     except Exception:  # noqa: BLE001 - seam: a foreign card writes itself here

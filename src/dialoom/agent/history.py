@@ -30,9 +30,14 @@ def history_of(state: State, *, waiting: bool = False) -> tuple[Message, ...]:
     return tuple(message for message in said if all(id(part) in results for part in message.tool_results))
 
 
-def steps_of(state: State, pending: Sequence[Pending] = ()) -> tuple[AgentStep, ...]:
-    """Return what happened since the last words of the user, in an order that depends on nothing else."""
-    steps = [*_steps(_newest_turn(history_of(state, waiting=bool(pending))))]
+def steps_of(
+    state: State, history: Sequence[Message], pending: Sequence[Pending] = ()
+) -> tuple[AgentStep, ...]:
+    """Return what happened since the last words of the user, in an order that depends on nothing else.
+
+    `history` is the `history_of` that state, `pending` what it waits for.
+    """
+    steps = [*_steps(_newest_turn(history))]
     steps += [ApprovalRequested(approval=each) for each in pending if isinstance(each, Approval)]
     if state.get("outcome") == "finished":
         steps.append(AgentFinished(answer=state["turn"][-1].text))

@@ -131,12 +131,13 @@ def result_of(run: RunResult, spec: AgentSpec, *, standing: Checkpoint | None = 
     reason = _reason_of(run)
     pending = tuple(pending_of(each) for each in run.interrupts)
     waits_for = pending if reason == "needs_approval" else ()
+    history = history_of(state, waiting=bool(waits_for))
     return AgentResult(
         answer=_answer_of(run),
         output=None if spec.output is None else spec.output.read(state.get("output", "")),
         agent=state.get("agent", ""),
-        history=history_of(state, waiting=bool(waits_for)),
-        events=steps_of(state, waits_for),
+        history=history,
+        events=steps_of(state, history, waits_for),
         usage=spent.usage,
         cost=None if spent.unpriced else spent.cost,
         stop_reason=reason,
