@@ -61,6 +61,17 @@ async def until_noted(log: Path, word: str) -> list[str]:
     return noted(log, word)
 
 
+@pytest.mark.promise("mcp-032", "mcp-033", "mcp-034")
+async def test_a_python_server_is_started_greeted_listed_and_called() -> None:
+    async with connected(stdio()) as client:
+        assert (await client.initialize()).name == "hostile"
+        assert [tool.name for tool in await client.list_tools()] == ["echo"]
+        assert said(await client.call_tool("chatter")) == "said", (
+            "what it wrote to its error output is no answer"
+        )
+        assert said(await client.call_tool("echo", {"n": 1})) == '{"n": 1}'
+
+
 async def test_any_task_may_close_what_another_opened() -> None:
     client = MCPClient(stdio())
     opened = asyncio.create_task(client.initialize())
