@@ -1,5 +1,8 @@
 """The center: makes, opens, lists and removes dialogs, and keeps its settings in a file."""
 
+import json
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,7 @@ from dialoom.dialog import (
     Prompt,
     Skill,
     Stores,
+    open_center,
 )
 from dialoom.graph import MemoryCheckpointStore
 from dialoom.llm import Capability, Gate, MockProvider, TextDelta
@@ -172,7 +176,7 @@ def test_a_settings_file_that_is_wrong_is_refused_and_changes_nothing(
 
 def test_settings_that_cannot_be_written_say_where(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(StoreError, match=r"cannot write .*center.json: .*; check the folder"):
+    with pytest.raises(StoreError, match=r"cannot read .*center.json: .*; mend or remove it"):
         Center().save_settings(tmp_path / "file" / "center.json")
 
 
@@ -182,6 +186,49 @@ async def test_leaving_a_center_stores_what_is_due() -> None:
         dialog = center.new_dialog().append_message("user", "hi")
     assert (dialog.is_closed, center.dialogs) == (True, ())
     assert len((await stores.conversations.load(dialog.id)).entries) == 1
+
+
+@contextmanager
+def in_memory(folder: Path) -> Generator[Stores]:
+    folder.mkdir()
+    yield memory()
+
+
+async def test_a_center_comes_from_one_file_and_leaves_what_else_is_in_it(tmp_path: Path) -> None:
+    path = tmp_path / "center.json"
+    stores = {"kind": "memory", "folder": "talks"}
+    path.write_text(
+        json.dumps({"stores": stores, "prompts": [{"name": "p", "template": "P"}]}), encoding="utf-8"
+    )
+
+    def make(stores: Stores) -> Center:
+        return Center(stores).add_tool(add)
+
+    async with open_center(path, {"memory": in_memory}, make=make) as center:
+        assert (center.prompts, center.tool_names) == ((Prompt("p", "P"),), ("add",))
+        center.add_prompt(Prompt("q", "Q")).save_settings(path)
+    assert (tmp_path / "talks").is_dir()
+    saved = json.loads(path.read_text(encoding="utf-8"))
+    assert (saved["stores"], [each["name"] for each in saved["prompts"]]) == (stores, ["p", "q"])
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("{}", "names no stores: Object missing required field `stores`; say their kind and folder"),
+        ('{"stores": {"kind": "tape"}}', "asks for 'tape' stores; known here are: memory"),
+        (
+            '{"stores": {"kind": "memory", "path": "x"}}',
+            "names no stores: Object contains unknown field `path`",
+        ),
+    ],
+)
+async def test_a_file_that_names_no_usable_stores_says_so(tmp_path: Path, text: str, why: str) -> None:
+    path = tmp_path / "center.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError, match=why):
+        async with open_center(path, {"memory": in_memory}):
+            pass
 
 
 async def test_one_dialog_that_cannot_be_stored_keeps_no_other_from_it() -> None:

@@ -1,6 +1,8 @@
 """Live conversations: a `Center` owns `Dialog`s, which answer, are stored, and go on after anything."""
 
 from dialoom.dialog.center import Center as Center
+from dialoom.dialog.center_file import OpenStores as OpenStores
+from dialoom.dialog.center_file import open_center as open_center
 from dialoom.dialog.dialog import Dialog as Dialog
 from dialoom.dialog.errors import AlreadyAnsweredError as AlreadyAnsweredError
 from dialoom.dialog.errors import DialogClosedError as DialogClosedError

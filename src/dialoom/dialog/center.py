@@ -237,8 +237,8 @@ class Center(KitOwner):
             self._providers.enable(provider_id, enabled=provider_id not in choices.disabled_providers)
 
     def save_settings(self, path: Path) -> None:
-        """Write `to_dict` to a JSON file, whole or not at all. Raises `StoreError`."""
-        write_json(path, self.to_dict())
+        """Write `to_dict` to a JSON file, whole or not, and leave what else is in it. Raises `StoreError`."""
+        write_json(path, {**read_json(path), **self.to_dict()})
 
     def load_settings(self, path: Path) -> None:
         """Take the settings of a JSON file; one that is not there changes nothing. Raises `StoreError`."""
