@@ -210,7 +210,7 @@ def test_problems_name_the_setting_and_never_its_value():
             "name": "x",
             "transport": "sse",
             "url": "nowhere",
-            "headers": {"Bad Name": "s3cret", "X-Key": "line\r\nbreak"},
+            "headers": {"Bad Name": "s3cret", "X-Key": "line\r\nbreak", "X-End": "Bearer "},
             "timeouts": {"idle": -1},
             "inheritEnv": "s3cret",
         }
@@ -221,6 +221,7 @@ def test_problems_name_the_setting_and_never_its_value():
         "url: is no absolute http or https address",
         "headers: 'Bad Name' cannot be sent",
         "headers: 'X-Key' cannot be sent",
+        "headers: 'X-End' cannot be sent",
     )
     child = read({"name": "x", "command": "a\0b", "environment": {"": "1", "PORT": 3000}})
     assert child.environment == {"": "1", "PORT": "3000"}

@@ -6,7 +6,7 @@ import pytest
 
 from dialoom.base.errors import StoreError, UsageError
 from dialoom.mcp.config import MCPServerConfig
-from dialoom.mcp.config_fields import Transport
+from dialoom.mcp.config_fields import OAuth, Transport
 from dialoom.mcp.trust import FoundServer, TrustStore, UntrustedServerError, digest_of, what_runs
 
 
@@ -106,5 +106,7 @@ def test_what_would_happen_is_told_whole_and_without_control_codes():
     assert (
         what_runs(FoundServer(config=remote)) == "connect to https://a.example/sse with headers Authorization"
     )
+    remote.set_headers({}).set_auth(OAuth())
+    assert what_runs(FoundServer(config=remote)) == "connect to https://a.example/sse and a login (OAuth)"
     child = MCPServerConfig("x", command="sh", arguments=["-c", "", "a\x1b[2Jb"], cwd="/srv")
     assert what_runs(FoundServer(config=child)) == "run sh -c '' 'a [2Jb' in /srv"

@@ -150,7 +150,8 @@ def what_runs(found: FoundServer) -> str:
     """
     config = found.config
     if config.transport.value:
-        return f"connect to {safe_url(config.url)}{_named(' with headers', config.headers)}"
+        login = f" and a login ({type(config.auth).__name__})" if config.auth else ""
+        return f"connect to {safe_url(config.url)}{_named(' with headers', config.headers)}{login}"
     words = [config.command, *config.arguments]
     place = f" in {config.cwd}" if config.cwd else ""
     command = " ".join(_quoted(word) for word in words)
