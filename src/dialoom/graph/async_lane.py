@@ -53,7 +53,7 @@ class AsyncLane:
         self._clock = clock
         self._chance = chance
         self._loop = asyncio.get_running_loop()
-        self._task = _current_task()
+        self._task = _current_task(self._loop)
         self._cancels = self._task.cancelling()
         self._in_nodes = False
         self._asked = False
@@ -163,7 +163,7 @@ class AsyncLane:
                 return await self._on_worker(lambda: attempt(spec, context, self._publisher))
             return await attempt(spec, context, self._publisher)
         except asyncio.CancelledError as error:
-            task = _current_task()
+            task = _current_task(self._loop)
             if task.cancelling() > (self._cancels if task is self._task else 0):
                 raise
             return _stray(spec.name, error)
@@ -247,7 +247,7 @@ def _stray(node: str, error: asyncio.CancelledError) -> Outcome:
     return error_of(node, error, prefix="nobody cancelled the run, but the node raised ")
 
 
-def _current_task() -> "asyncio.Task[Any]":
-    task = asyncio.current_task()
+def _current_task(loop: asyncio.AbstractEventLoop) -> "asyncio.Task[Any]":
+    task = asyncio.current_task(loop)
     assert task is not None, "a run needs a task: await it, or use run_sync"
     return task

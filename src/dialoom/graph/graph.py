@@ -1,6 +1,7 @@
 """A graph that can run: immutable, and safe to use from many threads and loops at once."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from dialoom.graph.checkpoint import Checkpoint
@@ -15,6 +16,8 @@ from dialoom.graph.resume import ResumeCommand
 from dialoom.graph.run import Run
 from dialoom.graph.setup import Setup
 from dialoom.graph.subgraph import Subgraph, SubgraphConfig
+
+Carry = Callable[[Run], Coroutine[Any, Any, RunResult]]
 
 if TYPE_CHECKING:
     from dialoom.graph.stream import RunStream, SyncRunStream
@@ -48,9 +51,7 @@ class Graph:
         self, inputs: Mapping[str, Any] | None = None, options: RunOptions = DEFAULT_OPTIONS
     ) -> RunResult:
         """Run from START. Cancelling the task ends the run safely before `CancelledError` is raised."""
-        from dialoom.graph.on_loop import carry_on_loop
-
-        return await carry_on_loop(Run(self._setup, Start(inputs), options))
+        return await _on_loop()(Run(self._setup, Start(inputs), options))
 
     def run_sync(
         self, inputs: Mapping[str, Any] | None = None, options: RunOptions = DEFAULT_OPTIONS
@@ -72,9 +73,7 @@ class Graph:
         then enters at START. Raises UsageError when there is no such thread or question and GraphChangedError
         when it waits for a node this graph does not have.
         """
-        from dialoom.graph.on_loop import carry_on_loop
-
-        return await carry_on_loop(Run(self._setup, Start(inputs, where, command), options))
+        return await _on_loop()(Run(self._setup, Start(inputs, where, command), options))
 
     def resume_sync(
         self,
@@ -191,10 +190,9 @@ class Graph:
             from dialoom.graph.sync_lane import carry_here
 
             return carry_here(run)
-        from dialoom.graph.on_loop import carry_on_loop
         from dialoom.graph.portal import the_portal
 
-        return the_portal().run(carry_on_loop(run), run.stop.scope.cancel)
+        return the_portal().run(_on_loop()(run), run.stop.scope.cancel)
 
     def _stream(self, start: Start, options: RunOptions, buffer: int) -> "RunStream":
         from dialoom.graph.stream import RunStream
@@ -205,3 +203,11 @@ class Graph:
         from dialoom.graph.stream import SyncRunStream
 
         return SyncRunStream(lambda mailbox: Run(self._setup, start, options, mailbox), buffer)
+
+
+@cache
+def _on_loop() -> Carry:
+    """Return what carries a run on an event loop; it is not loaded before there is one."""
+    from dialoom.graph.on_loop import carry_on_loop
+
+    return carry_on_loop

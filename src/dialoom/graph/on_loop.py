@@ -18,6 +18,8 @@ async def carry_on_loop(run: Run) -> RunResult:
     try:
         result = await run.execute(lane)
     finally:
+        if run.options.schedule == "eager":
+            await lane.leave()
         if (timer := lane.end()) is not None:
             await asyncio.wait({timer})
     if lane.cancelled is not None:
