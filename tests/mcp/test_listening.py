@@ -14,9 +14,27 @@ from tests.mcp.hostile import http
 from tests.mcp.scripted import Refused, Scripted
 
 
-def announcing() -> MCPServer[Any]:
-    """A server whose one tool announces what it is told to."""
+class Begun:
+    """A call that waits for ever: when it began, and when it was stopped."""
+
+    def __init__(self) -> None:
+        self.began = asyncio.Event()
+        self.stopped = asyncio.Event()
+
+
+def announcing(call: Begun | None = None) -> MCPServer[Any]:
+    """A server whose tools announce what they are told to, and wait."""
     server: MCPServer[Any] = MCPServer("announcing")
+
+    @server.tool()
+    async def wait() -> str:
+        assert call is not None
+        call.began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            call.stopped.set()
+        return ""
 
     @server.tool()
     async def announce(what: str, ctx: Context[Any, Any]) -> str:
@@ -37,9 +55,9 @@ def announcing() -> MCPServer[Any]:
 
 
 @asynccontextmanager
-async def running(port: int = 0) -> AsyncIterator[int]:
+async def running(port: int = 0, call: Begun | None = None) -> AsyncIterator[int]:
     """The server over HTTP in this loop; gives its port."""
-    app = announcing().streamable_http_app()
+    app = announcing(call).streamable_http_app()
     server = uvicorn.Server(
         uvicorn.Config(app, port=port, log_level="critical", ws="none", timeout_graceful_shutdown=0)
     )
@@ -84,6 +102,18 @@ async def test_changes_of_lists_and_resources_are_told() -> None:
         await client.call_tool("announce", {"what": "memo://a"})
         await client.call_tool("announce", {"what": "memo://b"})
         assert await notices.next() == ("notifications/resources/updated", "memo://b")
+
+
+async def test_a_stopped_call_ends_at_a_newer_server_as_well() -> None:
+    call, url = Begun(), "http://127.0.0.1:{}/mcp"
+    async with asyncio.timeout(20), running(call=call) as port, MCPClient(http(url.format(port))) as client:
+        calling = asyncio.create_task(client.call_tool("wait"))
+        await call.began.wait()
+        calling.cancel()
+        await call.stopped.wait()
+        with pytest.raises(asyncio.CancelledError):
+            await calling
+        assert (await client.call_tool("announce", {"what": "tools"})).is_error is False
 
 
 async def test_a_server_that_was_started_anew_is_listened_to_again() -> None:
