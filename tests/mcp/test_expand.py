@@ -77,9 +77,7 @@ def test_what_a_variable_becomes(written: str, meant: str):
 def test_a_variable_without_value_and_default_names_itself(written: str, what: str, name: str):
     with pytest.raises(UsageError) as refused:
         expand(MCPServerConfig("x", command=written), Variables())
-    assert str(refused.value) == (
-        f"mcp server 'x' needs {what}, which is not set; set it, or write ${{{name}:-default}}"
-    )
+    assert str(refused.value) == (f"it needs {what}, which is not set; set it, or write ${{{name}:-default}}")
 
 
 def test_a_value_that_grows_without_end_is_refused():

@@ -12,7 +12,6 @@ from typing import Final
 import msgspec
 
 from dialoom.base.errors import UsageError
-from dialoom.base.text import one_line
 from dialoom.mcp.config import MCPServerConfig
 from dialoom.mcp.config_fields import Auth, BearerAuth, OAuth
 
@@ -38,15 +37,14 @@ class Variables(msgspec.Struct, frozen=True, kw_only=True):
 def expand(config: MCPServerConfig, variables: Variables) -> MCPServerConfig:
     """Return a config with the values of `variables` put in; `config` stays as it is.
 
-    Raises `UsageError` that names the server and the variable when one has neither a value nor a default.
+    Raises `UsageError` that names the variable when one has neither a value nor a default.
     """
 
     def full(text: str) -> str:
-        expanded = _VARIABLE.sub(lambda found: _value_of(found, variables, config.name), text)
+        expanded = _VARIABLE.sub(lambda found: _value_of(found, variables), text)
         if len(expanded) > MAX_EXPANDED:
             raise UsageError(
-                f"a setting of mcp server {_shown(config.name)} is longer than {MAX_EXPANDED} characters "
-                "with its variables put in; shorten them"
+                f"a setting is longer than {MAX_EXPANDED} characters with its variables put in; shorten them"
             )
         return expanded
 
@@ -74,7 +72,7 @@ def _expanded_auth(auth: Auth | None, full: Callable[[str], str]) -> Auth | None
             return None
 
 
-def _value_of(found: re.Match[str], variables: Variables, server: str) -> str:
+def _value_of(found: re.Match[str], variables: Variables) -> str:
     name = found["name"]
     value = _looked_up(found["kind"], name, variables)
     if value is not None and (value or found["default"] is None):
@@ -82,9 +80,7 @@ def _value_of(found: re.Match[str], variables: Variables, server: str) -> str:
     if found["default"] is not None:
         return found["default"]
     what = f"input {name}" if found["kind"] == "input:" else f"variable {name}"
-    raise UsageError(
-        f"mcp server {_shown(server)} needs {what}, which is not set; set it, or write ${{{name}:-default}}"
-    )
+    raise UsageError(f"it needs {what}, which is not set; set it, or write ${{{name}:-default}}")
 
 
 def _looked_up(kind: str | None, name: str, variables: Variables) -> str | None:
@@ -97,7 +93,3 @@ def _looked_up(kind: str | None, name: str, variables: Variables) -> str | None:
             return None if variables.home is None else str(variables.home)
         case _:
             return variables.environment.get(name)
-
-
-def _shown(name: str) -> str:
-    return repr(one_line(name, 80))
