@@ -19,6 +19,7 @@ from dialoom.llm import (
     chat,
 )
 from dialoom.llm.retry import ONCE
+from dialoom.llm.wire.body import AnswerBody
 from dialoom.net import HttpRequest, Httpx2Transport
 from dialoom.testing import ManualClock
 from dialoom.testing.clock import settle
@@ -287,6 +288,14 @@ async def test_an_endless_whole_body_is_refused() -> None:
     error = await failure(reply)
     assert error.kind == "invalid_response"
     assert "a body of more than" in str(error)
+
+
+def test_megabytes_of_blanks_before_an_answer_cost_no_more_than_their_bytes() -> None:
+    body = AnswerBody()
+    for _ in range(20_000):
+        assert body.feed(b" " * 1_000) == []
+    assert body.feed(b'{"a":') == body.feed(b"1} ") == []
+    assert [event.data for event in body.finish()] == ['{"a":1}']
 
 
 def test_connections_may_be_used_from_one_event_loop_after_another() -> None:

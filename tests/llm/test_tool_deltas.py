@@ -1,5 +1,6 @@
 """Tool calls put together from fragments, by the rules of what servers really do."""
 
+import json
 from itertools import count
 from typing import Any
 
@@ -164,6 +165,24 @@ def test_a_whole_call_that_is_said_again_is_one_call() -> None:
     again = CallFragment(index=0, id="c1", name="f", arguments='{"x":1}')
     (call,) = assemble(*([piece] for piece in pieces), [again], [again])
     assert (call.arguments, call.raw, call.problem) == ({"x": 1}, '{"x":1}', None)
+
+
+def test_a_long_call_whose_name_comes_with_each_piece_is_read_once() -> None:
+    within = r"\"}y"  # looked at anew with each piece, a call of so many takes hours
+    pieces = ['{"x":"', *[within] * 100_000, '"}']
+    (call,) = assemble(*([CallFragment(index=0, name="f", arguments=piece)] for piece in pieces))
+    assert call.arguments == {"x": '"}y' * 100_000}
+
+
+@given(st.recursive(st.none() | st.text() | st.integers(0, 99), st.lists), st.text(max_size=30), st.data())
+def test_a_call_is_seen_to_be_whole_however_it_is_cut(value: object, more: str, data: st.DataObject) -> None:
+    raw = json.dumps({"x": value, more: "}"}, ensure_ascii=data.draw(st.booleans()))
+    raw = json.dumps(raw) if data.draw(st.booleans()) else raw
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(raw)), max_size=5)))
+    pieces = [raw[start:end] for start, end in zip([0, *cuts], [*cuts, len(raw)], strict=True)]
+    again = CallFragment(name="f", arguments="{}")
+    calls = assemble(*([CallFragment(name="f", arguments=piece)] for piece in pieces if piece), [again])
+    assert [call.raw for call in calls] == [raw, "{}"]
 
 
 def test_a_fragment_that_says_nothing_begins_no_call() -> None:

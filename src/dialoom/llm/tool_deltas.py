@@ -1,5 +1,6 @@
 """Tool calls put together from fragments, whatever a server does to their ids and indexes."""
 
+import re
 from collections.abc import Callable, Collection, Iterator
 
 import msgspec
@@ -8,6 +9,9 @@ from dialoom.llm.events import ToolCallDelta, ToolCallReady, ToolCallStarted
 from dialoom.llm.json_values import fields_of
 from dialoom.llm.messages import CallProblem, ToolCall
 
+_MARKS = re.compile(r'\\[\s\S]|["{}\[\]\\]')
+_SHORT = 16
+"""So short a text is read whenever it is asked about: `null` has no brackets."""
 _ENDS_EARLY = "Input data was truncated"
 CallEvent = ToolCallStarted | ToolCallDelta | ToolCallReady
 
@@ -19,6 +23,33 @@ class CallFragment(msgspec.Struct, frozen=True, kw_only=True):
     id: str = ""
     name: str = ""
     arguments: str = ""
+
+
+class _Brackets:
+    """Tells when a JSON object or text that comes in pieces is closed, looking at each piece once."""
+
+    def __init__(self) -> None:
+        self.closed = False
+        self._depth = 0
+        self._in_text = False
+        self._held = ""
+
+    def feed(self, piece: str) -> None:
+        piece = self._held + piece
+        self._held = ""
+        for mark in _MARKS.finditer(piece):
+            match mark[0]:
+                case '"':
+                    self._in_text = not self._in_text
+                case "{" | "[" if not self._in_text:
+                    self._depth += 1
+                case "}" | "]" if not self._in_text:
+                    self._depth -= 1
+                case "\\":  # what it escapes comes with the next piece
+                    self._held = "\\"
+                case _:
+                    continue
+            self.closed = not self._in_text and self._depth <= 0 and not self._held
 
 
 class _Call:
@@ -33,10 +64,31 @@ class _Call:
         self.size = 0
         self.unsent = ""
         self.started = False
+        self._brackets = _Brackets()
+        self._spoilt = False
+        self._whole: bool | None = None
 
     @property
     def raw(self) -> str:
         return "".join(self.pieces)
+
+    def append(self, arguments: str) -> None:
+        self.pieces.append(arguments)
+        self.size += len(arguments)
+        self.unsent += arguments
+        if not arguments.isspace():
+            self._spoilt = self._spoilt or self._brackets.closed  # nothing can follow what is closed
+            self._whole = None
+        self._brackets.feed(arguments)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the arguments so far are all there can be. Read at most once, however often it is asked."""
+        if self._whole is None:
+            closed = self._brackets.closed and not self._spoilt
+            readable = closed or self.size <= _SHORT
+            self._whole = readable and bool(self.raw.strip()) and _can_be_run(self.raw)
+        return self._whole
 
 
 class ToolCallAssembler:
@@ -70,9 +122,7 @@ class ToolCallAssembler:
             call.wire_id = call.wire_id or fragment.id
             call.name = call.name or fragment.name
             if fragment.arguments and not _says_all_again(fragment, call):
-                call.pieces.append(fragment.arguments)
-                call.size += len(fragment.arguments)
-                call.unsent += fragment.arguments
+                call.append(fragment.arguments)
             yield from self._news(call)
 
     def finish(self, *, cut: bool) -> Iterator[CallEvent]:
@@ -146,19 +196,17 @@ def parse_arguments(raw: str, *, cut: bool) -> tuple[dict[str, object] | None, C
 def _opens_another(fragment: CallFragment, known: _Call, *, together: bool) -> bool:
     if fragment.id:
         differs = bool(known.wire_id) and fragment.id != known.wire_id
-        return differs and (bool(fragment.name) or _is_whole(known))
+        return differs and (bool(fragment.name) or known.is_whole)
     if not fragment.name or not known.name:
         return False
-    return (together and fragment.index is None) or _is_whole(known)
+    return (together and fragment.index is None) or known.is_whole
 
 
 def _says_all_again(fragment: CallFragment, call: _Call) -> bool:
     """Whether a server sends a whole call again behind its pieces, as some do with the last of them."""
     named = bool(fragment.id and fragment.name) and (fragment.id, fragment.name) == (call.wire_id, call.name)
-    return (
-        named and len(fragment.arguments) == call.size and fragment.arguments == call.raw and _is_whole(call)
-    )
+    return named and len(fragment.arguments) == call.size and fragment.arguments == call.raw and call.is_whole
 
 
-def _is_whole(call: _Call) -> bool:
-    return bool(call.raw.strip()) and parse_arguments(call.raw, cut=True)[1] is None
+def _can_be_run(raw: str) -> bool:
+    return parse_arguments(raw, cut=True)[1] is None

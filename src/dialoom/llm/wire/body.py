@@ -38,7 +38,8 @@ class AnswerBody:
         if len(self._held) > MAX_WHOLE_BYTES:
             raise MalformedChunkError(f"a body of more than {MAX_WHOLE_BYTES} bytes")
         if not self._whole:
-            start = bytes(self._held.removeprefix(_BOM).lstrip()[:1])
+            self._held = self._held.removeprefix(_BOM).lstrip()
+            start = bytes(self._held[:1])
             if start not in {b"", b"{", b"[", b"<", _BOM[:1]}:
                 return self._stream()
             self._whole = start in {b"{", b"[", b"<"}
