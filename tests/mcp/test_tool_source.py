@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from dialoom.conversation import TextEntry
 from dialoom.dialog import Center, ToolSource
 from dialoom.llm import MockProvider
 from dialoom.mcp import MCPClient, McpError, MCPOptions, MCPServerConfig
@@ -108,3 +109,23 @@ async def test_of_one_name_the_later_config_counts_and_the_dialog_s_over_the_cen
         await dialog.send("hi")
         await center.new_dialog().send("hi")
     assert used == ["own", "new"]
+
+
+async def test_what_a_server_asks_is_a_form_card_of_the_dialog():
+    peer, clients = Peer(official.tool("ask")), list[MCPClient]()
+    model = MockProvider().queue_tool_call("1", "peer__ask", {}).queue_text("noted")
+
+    def connect(config: MCPServerConfig) -> MCPClient:
+        clients.append(MCPClient.in_process(peer.server, name=config.name))
+        return clients[-1]
+
+    async with asyncio.timeout(20), Center(tool_source=MCPToolSource(connect)) as center:
+        center.add_provider(model).add_mcp(SERVER)
+        dialog = center.new_dialog()
+        first = await dialog.send("ask me")
+        second = await dialog.answer(first.waiting[0], "submit", {"values": {"value": "Ann"}})
+        result = await dialog.answer(second.waiting[0], "submit", {"values": {"value": "blue"}})
+    shown = [
+        entry.content for entry in dialog.messages if isinstance(entry, TextEntry) and entry.role == "tool"
+    ]
+    assert (result.text, shown) == ("noted", ["Ann likes blue"])
