@@ -26,7 +26,8 @@ class RunPolicy(msgspec.Struct, frozen=True, kw_only=True):
       are looked at, which is why a long dialog costs what a short one does.
     - `limits`: rounds, tool calls, tokens and cost of one run.
     - `tools`: how tools are run.
-    - `guards`: who looks at what goes in, comes out and passes between model and tools.
+    - `guards`: who looks at what goes in, comes out and passes between model and tools. At each run those
+      of the input see every text of the user that the model gets: the log keeps the words as they were said.
     - `compaction`: when older turns are told in short; None is never.
     - `chat`: how each answer is asked for; model, tools and cancelling are the run's own.
     """

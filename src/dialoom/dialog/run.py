@@ -24,6 +24,7 @@ from dialoom.conversation import prompt
 from dialoom.dialog.asking import Standing, ask, cards_of
 from dialoom.dialog.errors import TurnFailedError
 from dialoom.dialog.journal import Journal, KeyedEntry
+from dialoom.dialog.judged import judged
 from dialoom.dialog.outbox import outbox
 from dialoom.dialog.policy import Chosen, RunBase
 from dialoom.dialog.resolve import resolve
@@ -158,7 +159,8 @@ class DialogRun:
         """Return what the model reads before the messages of the turn."""
         policy, journal, cards = self._base.policy, self._journal, self._base.cards
         await journal.hold(turn.seen - policy.max_messages)
-        entries = journal.transcript.recent(policy.max_messages, before=turn.seen)
+        recent = journal.transcript.recent(policy.max_messages, before=turn.seen)
+        entries = await judged(recent, policy.guards)
         if policy.compaction is None:
             return prompt(entries, system=system or None, limits=policy.prompt, registry=cards)
         told = await tell_short(
