@@ -253,9 +253,35 @@ async def test_a_stop_ends_what_runs_ahead_too(way: str) -> None:
     assert len(asyncio.all_tasks()) == 1
     last = heard.events[-1]
     assert isinstance(last, RunFinished)
-    assert (last.stop_reason, last.steps) == ("timeout" if way == "timeout" else "cancelled", 0)
+    assert (last.stop_reason, last.steps) == ("timeout" if way == "timeout" else "cancelled", 1)
     if way == "task":
         assert run.cancelled()
+
+
+async def test_a_stop_commits_what_was_through_and_the_others_run_on_resume() -> None:
+    naps, store, control = Naps(), MemoryCheckpointStore(), RunControl()
+    graph = naps.graph({"b": 1, "c": 5, "d": 9}, [">b", ">c", "b>d"], store=store)
+    options = RunOptions(schedule="eager", thread_id="t", control=control)
+    run = asyncio.create_task(graph.run(None, options))
+    await settle()
+    await naps.clock.advance(0.2)
+    control.cancel()
+    stopped = await run
+    assert (stopped.stop_reason, stopped.state["said"], naps.clock.sleeping) == ("cancelled", ["b"], 0)
+    resumed = await naps.run(graph, RunOptions(schedule="eager", thread_id="t"), resume=ResumeCommand())
+    assert (resumed.stop_reason, resumed.state["said"]) == ("finished", ["b", "c", "d"])
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+def test_an_exit_asked_for_in_a_node_is_an_exit(ahead: bool) -> None:
+    async def leave(_: NodeContext) -> None:
+        raise SystemExit(3)
+
+    naps = Naps()
+    edges = [">b", ">c", "b>leave"] if ahead else [">b", ">c", ">leave"]
+    graph = naps.graph({"b": 0, "c": 5}, edges, extra=lambda builder: builder.add_node("leave", leave))
+    with pytest.raises(SystemExit):
+        asyncio.run(graph.run(None, EAGER))
 
 
 async def test_nothing_is_started_beyond_max_steps_or_behind_a_halt() -> None:

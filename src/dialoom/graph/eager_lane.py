@@ -58,7 +58,9 @@ class EagerLane(AsyncLane):
         except asyncio.CancelledError as error:
             if self._task.cancelling() - self._asked > self._cancels:
                 self._cancelled_by_others(error)
+            begun = [self._begun.get(_place(context)) for _, context in tasks]
             await self.leave()
+            outcomes = [None if each is None else _said(each) for each in begun]
         finally:
             self.end_nodes()
         return outcomes
@@ -85,17 +87,14 @@ class EagerLane(AsyncLane):
             begun = {at: self._begun[_place(tasks[at][1])] for at in waiting}
             await asyncio.wait([each.work for each in begun.values()])
             for at, each in begun.items():
-                outcomes[at] = each.work.result()
-            again = [
-                at
-                for at, each in begun.items()
-                if len(each.line) > 1 and not isinstance(outcomes[at], NodeResult)
-            ]
-            for at in again if self._stop.reason() is None else waiting:
+                outcomes[at] = _said(each)
+            waiting = [at for at, each in begun.items() if len(each.line) > 1 and outcomes[at] is None]
+            if self._stop.reason() is not None:
+                break
+            for at in waiting:
                 del self._begun[_place(tasks[at][1])]
-            waiting = again if self._stop.reason() is None else ()
         for _, context in tasks:
-            self._begun.pop(_place(context), None)
+            del self._begun[_place(context)]
 
     def _start(
         self,
@@ -162,6 +161,12 @@ class EagerLane(AsyncLane):
             yield other
             if at < step:
                 yield from self._setup.reaches[other]
+
+
+def _said(begun: Begun) -> Outcome:
+    """Return what a task that is over came to; None when it was stopped or failed ahead of its turn."""
+    outcome = None if begun.work.cancelled() else begun.work.result()
+    return outcome if len(begun.line) == 1 or isinstance(outcome, NodeResult) else None
 
 
 def _place(context: NodeContext) -> Place:
