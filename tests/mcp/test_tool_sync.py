@@ -193,6 +193,24 @@ async def test_tools_that_cannot_be_offered_are_left_out_with_the_reason():
         )
 
 
+@pytest.mark.parametrize(
+    ("tools", "taken"),
+    [
+        ([official.tool(f"t{number}") for number in range(1002)], 1000),
+        ([official.tool(f"t{number}", "x" * 1_000_000) for number in range(6)], 4),
+    ],
+)
+async def test_a_server_may_have_so_many_tools_and_no_more(tools: list[Any], taken: int):
+    registry = ToolRegistry()
+    async with connected(Peer(*tools)) as client:
+        report = await add_mcp_tools(registry, client)
+    assert (len(report.added), len(report.skipped)) == (taken, 2)
+    assert report.skipped[0] == (
+        f"t{taken}",
+        "is more than the 1000 tools or 4194304 bytes that one server may have",
+    )
+
+
 async def test_the_prefix_of_the_config_counts_where_none_is_given():
     registry = ToolRegistry()
     config = MCPServerConfig("s", command="unused", prefix="mine_")

@@ -36,6 +36,8 @@ class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True):
     idempotent: bool
     digest: str
     """A hash of all a model or a person decides by; another one is another tool under the same name."""
+    size: int
+    """Bytes of all that."""
 
 
 def definition_of(fields: Mapping[str, object]) -> ToolDefinition:
@@ -48,7 +50,7 @@ def definition_of(fields: Mapping[str, object]) -> ToolDefinition:
     told = object_of(fields.get("annotations"))
     title = fields.get("title") or told.get("title")
     description = fields.get("description")
-    guarded = [fields.get(key) for key in _GUARDED]
+    guarded = msgspec.json.encode([fields.get(key) for key in _GUARDED], order="sorted")
     return ToolDefinition(
         name=name,
         title=clean_text(title, 200) if isinstance(title, str) else "",
@@ -57,7 +59,8 @@ def definition_of(fields: Mapping[str, object]) -> ToolDefinition:
         output=object_of(output) or None,
         read_only=told.get("readOnlyHint") is True,
         idempotent=told.get("readOnlyHint") is True or told.get("idempotentHint") is True,
-        digest=hashlib.sha256(msgspec.json.encode(guarded, order="sorted")).hexdigest(),
+        digest=hashlib.sha256(guarded).hexdigest(),
+        size=len(guarded),
     )
 
 

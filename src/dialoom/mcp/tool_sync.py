@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, Protocol, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 
 import msgspec
 
@@ -17,6 +17,11 @@ from dialoom.tools.registry import ToolRegistry
 from dialoom.tools.tool import ToolOptions
 
 _log = logging.getLogger("dialoom.mcp")
+
+MAX_TOOLS: Final = 1000
+MAX_BYTES: Final = 4 * 1024 * 1024
+"""Of the definitions of one server together: each is copied, checked and shown to a model."""
+_TOO_MUCH: Final = f"is more than the {MAX_TOOLS} tools or {MAX_BYTES} bytes that one server may have"
 
 OnChange: TypeAlias = Literal["ask", "allow", "block"]
 """What becomes of a tool whose definition changed: a person is asked before each call, it is taken as it is,
@@ -147,22 +152,8 @@ class MCPToolSync:
         self._stale = True
 
     def _plan(self, listed: Sequence[Mapping[str, object]]) -> tuple[SyncReport, dict[str, MCPTool]]:
-        tools: dict[str, MCPTool] = {}
-        skipped: list[tuple[str, str]] = []
-        for fields in listed:
-            shown = one_line(str(fields.get("name")), 80)
-            try:
-                definition = definition_of(fields)
-                reason = self._left_out(definition, tools)
-                if reason is None:
-                    tool = self._tool(definition)
-                    tools[tool.name] = tool
-            except ToolNameCollisionError:
-                raise
-            except UsageError as error:
-                reason = str(error)
-            if reason is not None:
-                skipped.append((shown, reason))
+        """Return what a sync comes to, and the tools of the server from then on; changes nothing."""
+        tools, skipped = self._read(listed)
         digests = {name: tool.definition.digest for name, tool in self._own.items()}
         both = [name for name in tools if name in digests]
         same = {name for name in both if digests[name] == tools[name].definition.digest}
@@ -171,9 +162,37 @@ class MCPToolSync:
             updated=tuple(name for name in both if name not in same),
             removed=tuple(name for name in digests if name not in tools),
             unchanged=tuple(name for name in both if name in same),
-            skipped=tuple(skipped),
+            skipped=skipped,
         )
         return report, {name: self._own[name] if name in same else tool for name, tool in tools.items()}
+
+    def _read(
+        self, listed: Sequence[Mapping[str, object]]
+    ) -> tuple[dict[str, MCPTool], tuple[tuple[str, str], ...]]:
+        """Return the tools that are offered, by name, and those that are not, with the reason.
+
+        Raises `ToolNameCollisionError`.
+        """
+        tools: dict[str, MCPTool] = {}
+        skipped: list[tuple[str, str]] = []
+        room = MAX_BYTES
+        for fields in listed:
+            try:
+                definition = definition_of(fields)
+                reason = self._left_out(definition, tools)
+                if reason is None and (len(tools) == MAX_TOOLS or definition.size > room):
+                    reason = _TOO_MUCH
+                if reason is None:
+                    tool = self._tool(definition)
+                    tools[tool.name] = tool
+                    room -= definition.size
+            except ToolNameCollisionError:
+                raise
+            except UsageError as error:
+                reason = str(error)
+            if reason is not None:
+                skipped.append((one_line(str(fields.get("name")), 80), reason))
+        return tools, tuple(skipped)
 
     def _left_out(self, definition: ToolDefinition, tools: Mapping[str, MCPTool]) -> str | None:
         """Return why a tool is not offered. Raises `ToolNameCollisionError` when its name is taken."""
