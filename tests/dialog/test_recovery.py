@@ -1,11 +1,20 @@
 """After a crash at any step nothing is said twice, nothing is lost, and no answer is asked for again."""
 
+import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from dialoom.base.errors import ConflictError, StoreError
-from dialoom.conversation import Conversation, MemoryConversationStore, Truncate
+from dialoom.conversation import (
+    Conversation,
+    Header,
+    HeaderChange,
+    MemoryConversationStore,
+    Record,
+    Truncate,
+)
 from dialoom.dialog import Center, Stores
 from dialoom.dialog.outbox import outbox
 from dialoom.dialog.standing import messages_of, turn_of
@@ -264,3 +273,49 @@ async def test_the_newest_turn_can_be_looked_at_until_the_next_begins() -> None:
         await finished(dialog.send(question))
         assert {turn_of(each).seen for each in stores.checkpoints.history(dialog.id)} == {seen}
     assert not (await center_of(mock, stores=stores).open(dialog.id)).is_unfinished
+
+
+class Held(MemoryConversationStore):
+    """A store that holds an append until it is let go, and fails its first change of a header."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reached, self.let_go = asyncio.Event(), asyncio.Event()
+        self._updates = 0
+
+    async def append(self, conversation_id: str, records: Sequence[Record]) -> int:
+        if records:
+            self.reached.set()
+            await self.let_go.wait()
+        return await super().append(conversation_id, records)
+
+    async def update(self, conversation_id: str, change: HeaderChange) -> Header:
+        self._updates += 1
+        if self._updates == 1:
+            raise StoreError("the disk is full; make room")
+        return await super().update(conversation_id, change)
+
+
+async def test_a_save_that_is_given_up_is_carried_out_once() -> None:
+    store = Held()
+    dialog = Center(Stores(store, MemoryCheckpointStore())).new_dialog()
+    await dialog.save()
+    saving = asyncio.create_task(dialog.append_message("assistant", "Hello.").save())
+    await soon(store.reached.wait())
+    saving.cancel()
+    store.let_go.set()
+    with pytest.raises(asyncio.CancelledError):
+        await saving
+    await dialog.save()
+    assert (await store.load(dialog.id)).entries == dialog.messages
+
+
+async def test_settings_that_could_not_be_stored_are_stored_by_the_next_save() -> None:
+    store = Held()
+    store.let_go.set()
+    dialog = Center(Stores(store, MemoryCheckpointStore())).new_dialog()
+    await dialog.save()
+    with pytest.raises(StoreError, match="the disk is full; make room"):
+        await dialog.set_model_id("m").save()
+    await dialog.save()
+    assert (await Center(Stores(store, MemoryCheckpointStore())).open(dialog.id)).model_id == "m"
