@@ -8,7 +8,7 @@ from tests.mcp.hostile_http import HostileHttp, Message, Request, event, head, i
 
 
 class HostileSse(HostileHttp):
-    """Answers on the newest stream. `endpoint` is what it names as the address; empty for none at all."""
+    """Answers on the newest stream. `endpoint` is the address it names: none when empty, or a status."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -16,6 +16,9 @@ class HostileSse(HostileHttp):
         self.refuses_streamable = False
 
     async def _get(self, writer: asyncio.StreamWriter) -> None:
+        if self.endpoint.isdecimal():
+            respond(writer, int(self.endpoint))
+            return
         writer.write(head(200, {"content-type": "text/event-stream", "connection": "close"}))
         if not self.endpoint:
             writer.close()

@@ -1,6 +1,7 @@
 """A secret that is given to a server, or comes from it, appears in no log, error, event, repr or status."""
 
 import logging
+import traceback
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,7 @@ async def test_what_is_in_headers_tokens_and_addresses_stays_there(caplog: pytes
     assert MARKER not in shown(
         config, client, options, status, events, *errors, *(each.facts for each in errors)
     )
+    assert MARKER not in "".join("".join(traceback.format_exception(each)) for each in errors)
     assert MARKER not in caplog.text
     assert "session-1-secret" not in caplog.text
 

@@ -72,6 +72,40 @@ async def test_a_server_that_names_no_address_of_its_own_is_refused(
         assert failed.value.kind == kind
 
 
+@pytest.mark.parametrize(
+    ("status", "kind", "words"),
+    [
+        ("401", "auth", "the server answered HTTP 401 X; log in, or check its headers and token"),
+        ("500", "status", "the server answered HTTP 500 X"),
+    ],
+)
+async def test_a_stream_that_is_refused_says_how(status: str, kind: str, words: str) -> None:
+    async with served() as (server, client):
+        server.endpoint = status
+        with pytest.raises(McpError) as failed:
+            await client.initialize()
+        assert (failed.value.kind, failed.value.facts.status) == (kind, int(status))
+        assert str(failed.value) == f"mcp server 'remote': {words}"
+
+
+async def test_nobody_at_the_address_is_said_in_words() -> None:
+    async with served() as (server, client):
+        await server.stop()
+        with pytest.raises(McpError, match="no connection could be made; is it running") as failed:
+            await client.initialize()
+        assert failed.value.kind == "connect"
+        await server.start()
+
+
+async def test_an_address_is_not_asked_for_again_by_a_second_announcement() -> None:
+    async with served() as (server, client):
+        await client.initialize()
+        server.streams[-1].write(
+            b"event: endpoint\ndata: http://elsewhere.example/\n\nevent: other\ndata: x\n\n"
+        )
+        assert said(await client.call_tool("echo")) == "{}"
+
+
 async def test_where_a_file_does_not_say_which_it_is_the_older_way_is_tried_too() -> None:
     async with asyncio.timeout(20), hostile_sse() as server:
         server.refuses_streamable = True

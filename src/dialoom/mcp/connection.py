@@ -1,6 +1,7 @@
 """One connection to one server, kept up by one task: everybody else only asks through it."""
 
 import asyncio
+import logging
 import random
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import AsyncExitStack, contextmanager, suppress
@@ -30,6 +31,8 @@ DRAIN_SECONDS: Final = 0.5
 CLOSE_MARGIN: Final = 1.0
 """On top of the two waits of closing: for what the operating system takes."""
 _WIND_DOWN: Final = 0.5
+
+_log = logging.getLogger("dialoom.mcp")
 
 T = TypeVar("T")
 
@@ -101,7 +104,7 @@ class Connection:
     """Connects when first asked, again when the connection is lost, and until it is closed.
 
     It belongs to the event loop of the first call. `close` may be called by any task, more than once, and
-    takes no longer than twice the grace and a second. A program that forgets to close it still ends.
+    takes no longer than twice the grace and two seconds. A program that forgets to close it still ends.
     """
 
     def __init__(
@@ -304,10 +307,12 @@ class Connection:
                     result = await send(live, patience)
         except UsageError:
             raise
-        except (Exception, BaseExceptionGroup) as error:  # seam: whatever the SDK and what is below it raise
+        except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - seam: whatever the SDK raises
             if live.link.ended.is_set():
                 await _at_most(_WIND_DOWN, live.over)
-            raise self._failure(error) from error
+            # the chain would bring the server's words, unredacted, into every traceback
+            _log.debug("a request to an mcp server failed", exc_info=error)
+            raise self._failure(error) from None
         finally:
             OURS.reset(token)
         self._backoff.reset()
@@ -326,7 +331,7 @@ class Connection:
     def _settle(self, state: ConnectionState, result: Live | McpError | None) -> None:
         """Change the state, and let those who wait for an attempt know its result."""
         self.state = state
-        if isinstance(result, McpError):
+        if isinstance(result, McpError) and state != "closed":
             self.error = result
         if result is not None:
             if self._outcome is None or self._outcome.done():

@@ -46,6 +46,11 @@ class McpFacts(msgspec.Struct, frozen=True, kw_only=True):
     stderr_tail: tuple[str, ...] = ()
     """The last lines of a child's error output, without secrets. For people, never for a model."""
 
+    def __repr__(self) -> str:
+        shown = {name: getattr(self, name) for name in self.__struct_fields__ if name != "data"}
+        told = (f"{name}={value!r}" for name, value in shown.items() if value not in (None, ()))
+        return f"McpFacts({', '.join(told)})"  # what a server adds to an error may hold anything
+
 
 NO_FACTS = McpFacts()
 

@@ -3,16 +3,18 @@
 from collections.abc import Iterator
 from typing import Final, NamedTuple, cast
 
+import httpx2
 import msgspec
+from mcp.client.auth import OAuthFlowError
 from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED
 from pydantic import ValidationError
 
-from dialoom.base.errors import UsageError
+from dialoom.base.errors import DialoomError, UsageError
 from dialoom.base.text import one_line
 from dialoom.mcp.errors import NO_FACTS, McpError, McpErrorKind, McpFacts
 from dialoom.mcp.redact import Redaction
-from dialoom.mcp.sdk.soft import http_failure
+from dialoom.mcp.sdk.soft import HttpFailure, failure_of, http_failure, refusal_of
 from dialoom.mcp.sdk.streams import TOO_LARGE
 
 LONGEST_WORDS: Final = 300
@@ -95,10 +97,16 @@ def _read(error: BaseException) -> _Read:
             return _read_rpc(error)
         case OSError() if not isinstance(error, TimeoutError):
             return _read_start(error)
+        case httpx2.HTTPStatusError():
+            return _read_http(refusal_of(error.response))
+        case httpx2.HTTPError() | OAuthFlowError():
+            return _read_http(failure_of(error))
         case TimeoutError():
             kind, words = "timeout", "it did not answer in time"
         case UsageError():
             kind, words = "config", str(error)
+        case DialoomError():
+            kind, words = "protocol", str(error)
         case ValidationError():
             kind, words = "protocol", f"it sent what the protocol does not allow ({error.title})"
         case RuntimeError() if str(error).startswith(_WRONG_VERSION):
@@ -119,14 +127,19 @@ def _read_start(error: OSError) -> _Read:
             return _Read("start", f"it could not be reached: {error.strerror or error}")
 
 
+def _read_http(failure: HttpFailure) -> _Read:
+    facts = McpFacts(status=failure.status, retry_after=failure.retry_after)
+    return _Read(failure.kind, failure.words, facts)
+
+
 def _read_rpc(error: MCPError) -> _Read:
     data = cast("object", error.data)
     failure = http_failure(data)
     facts = McpFacts(rpc_code=error.code, data=data)
     if failure is not None:
-        facts = McpFacts(status=failure.status, retry_after=failure.retry_after, rpc_code=error.code)
+        read = _read_http(failure)
         more = f": {error.message}" if error.message != failure.words else ""
-        return _Read(failure.kind, failure.words + more, facts)
+        return _Read(read.kind, read.words + more, msgspec.structs.replace(read.facts, rpc_code=error.code))
     if isinstance(data, dict) and TOO_LARGE in data:
         return _Read("too_large", error.message)
     if error.code == CONNECTION_CLOSED and error.message.startswith(_SDK_CLOSED):

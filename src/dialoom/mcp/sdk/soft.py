@@ -15,6 +15,7 @@ from mcp.client.auth import OAuthFlowError
 from mcp_types import INTERNAL_ERROR, METHOD_NOT_FOUND
 
 from dialoom.base.clock import SYSTEM_CLOCK
+from dialoom.base.errors import DialoomError
 from dialoom.llm.failures import read_retry_after
 from dialoom.mcp.errors import McpError, McpErrorKind
 from dialoom.mcp.sdk.notices import NoticeStream
@@ -166,22 +167,24 @@ class SoftClient(httpx2.AsyncClient):
 
 def failure_of(error: Exception) -> HttpFailure:
     """Return what an exception of HTTP or of a login means."""
+    kind: McpErrorKind
     match error:
         case McpError():
-            return HttpFailure(kind=error.kind, words=str(error))
+            kind, words = error.kind, str(error)
+        case DialoomError():
+            kind, words = "config", str(error)
         case OAuthFlowError():
             code = _OAUTH_CODE.search(str(error))
-            return HttpFailure(
-                kind="auth", words=f"the login failed ({code[1] if code else type(error).__name__})"
-            )
+            kind, words = "auth", f"the login failed ({code[1] if code else type(error).__name__})"
         case httpx2.ConnectError() | httpx2.ConnectTimeout() | httpx2.ProxyError() | httpx2.PoolTimeout():
-            return HttpFailure(kind="connect", words="no connection could be made")
+            kind, words = "connect", "no connection could be made"
         case httpx2.TimeoutException():
-            return HttpFailure(kind="timeout", words="the server did not answer in time")
+            kind, words = "timeout", "the server did not answer in time"
         case httpx2.NetworkError() | httpx2.RemoteProtocolError():
-            return HttpFailure(kind="closed", words="the server closed the connection")
+            kind, words = "closed", "the server closed the connection"
         case _:
-            return HttpFailure(kind="protocol", words=f"the exchange failed ({type(error).__name__})")
+            kind, words = "protocol", f"the exchange failed ({type(error).__name__})"
+    return HttpFailure(kind=kind, words=words)
 
 
 def http_failure(data: object) -> HttpFailure | None:
