@@ -21,6 +21,7 @@ from dialoom.cli.mcp_servers import (
 from dialoom.cli.progress import counted
 from dialoom.mcp import MCPClient, McpError, MCPServerConfig, Transport
 from dialoom.mcp.asking import fields_of
+from dialoom.mcp.json_shapes import read_object
 from dialoom.mcp.results import observation_of
 from dialoom.mcp.trust import FoundServer, UntrustedServerError, what_runs
 from dialoom.net.address import safe_url
@@ -154,10 +155,4 @@ def _confirmed() -> bool:
 def _arguments(text: str) -> dict[str, object]:
     if len(text) > MAX_ARGUMENTS:
         raise UsageError(f"the arguments are longer than {MAX_ARGUMENTS} characters; shorten them")
-    try:
-        return msgspec.json.decode(text, type=dict[str, object])
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
-        raise UsageError(
-            f"the arguments are no JSON object: {one_line(str(error))}; "
-            """write them like '{"path": "notes.md"}'"""
-        ) from error
+    return read_object(text, "the arguments are", advice="""write them like '{"path": "notes.md"}'""")

@@ -5,7 +5,7 @@ A config is only read and written here: no variable is expanded, nothing is star
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Self, Unpack
+from typing import Final, Self, Unpack
 
 import msgspec
 
@@ -24,6 +24,7 @@ from dialoom.mcp.config_fields import (
     McpTimeouts,
     Transport,
 )
+from dialoom.mcp.json_shapes import read_object
 from dialoom.mcp.redact import redact_fields
 from dialoom.net.address import split_url
 
@@ -252,12 +253,7 @@ class MCPServerConfig:
         """Become what JSON `text` says, as `from_dict` does. Raises `UsageError` when it is no object."""
         if len(text) > MAX_CONFIG_BYTES:
             raise UsageError(f"an mcp server config is longer than {MAX_CONFIG_BYTES} characters; shorten it")
-        try:
-            return self.from_dict(msgspec.json.decode(text, type=dict[str, Any]))
-        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
-            raise UsageError(
-                f"an mcp server config is no JSON object: {one_line(str(error))}; mend the text"
-            ) from error
+        return self.from_dict(read_object(text, "an mcp server config is"))
 
     def copy(self) -> "MCPServerConfig":
         """Return a config of its own that says the same."""

@@ -18,7 +18,7 @@ import msgspec
 from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line
 from dialoom.mcp.config import MAX_CONFIG_BYTES, MCPServerConfig
-from dialoom.mcp.json_shapes import object_of
+from dialoom.mcp.json_shapes import object_of, read_object
 
 Shape = Literal["mcpServers", "servers"]
 MAX_SERVERS: Final = 1000
@@ -144,16 +144,14 @@ def replace_file(path: Path, text: str, *, mode: int) -> None:
 
 
 def _decoded(text: str) -> tuple[dict[str, object], bool]:
+    """Return the document, and whether it had comments or trailing commas."""
     try:
-        return msgspec.json.decode(text, type=dict[str, object]), False
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
+        return read_object(text, "the file is"), False
+    except UsageError:
         bare = _TRAILING_COMMA.sub(r"\1", _COMMENT.sub(r"\1", text))
         if bare == text:
-            raise UsageError(f"the file is no JSON object: {one_line(str(error))}; mend it") from error
-    try:
-        return msgspec.json.decode(bare, type=dict[str, object]), True
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
-        raise UsageError(f"the file is no JSON object: {one_line(str(error))}; mend it") from error
+            raise
+    return read_object(bare, "the file is"), True
 
 
 def _entries_of(document: Mapping[str, object], shape: Shape) -> dict[str, dict[str, object]]:
