@@ -86,7 +86,9 @@ def client(workbench: Workbench) -> Iterator[TestClient]:
 @pytest.fixture
 def stranger(workbench: Workbench, client: TestClient) -> TestClient:
     """A caller without token or cookie, of a server that runs already."""
-    return TestClient(workbench.app, base_url=URL, follow_redirects=False)
+    opened = TestClient(workbench.app, base_url=URL, follow_redirects=False)
+    opened.portal = client.portal  # the same event loop, or what one call begins would end with it
+    return opened
 
 
 @pytest.fixture

@@ -185,7 +185,7 @@ def test_every_answer_has_the_headers_that_hold_a_page_in(client: TestClient, st
         assert answer.headers["content-security-policy"] == CSP
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert answer.headers["x-frame-options"] == "DENY"
-        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert answer.headers["referrer-policy"] == "same-origin"
     assert client.get(LIST).headers["cache-control"] == "no-store"
 
 

@@ -120,26 +120,44 @@ class Cards:
         return AddedEntry(await self._talks.show(call.id(), self._shelf.cards.encode(card)))
 
     async def act(self, call: Call[Nothing, Fields]) -> CardState:
-        conversation_id, card_id = call.id(), call.name("card")
-        key = (conversation_id, card_id, _key(call.header("idempotency-key")))
+        key = (call.id(), call.name("card"), _key(call.header("idempotency-key")))
         expected = _rev(call.header("if-match"))
-        async with self._turns.setdefault(conversation_id, asyncio.Lock()):
+        async with self._turn(call.id()):
             if key[2] and key in self._done:
                 return self._done[key]  # done before; the answer got lost
-            rev, card = await self._find(conversation_id, card_id)
-            if rev != expected:
-                raise _refusal(card, rev, "card_changed", "the card has changed; look at it again")
-            try:
-                await self._talks.act(conversation_id, card_id, call.name("name"), call.body)
-            except AlreadyAnsweredError as error:
-                raise _refusal(card, rev, "card_decided", str(error)) from error
-            rev, card = await self._find(conversation_id, card_id)
-            state = CardState(card_fields(card), rev)
+            state = await self._do(call.id(), key[1], call.name("name"), call.body, rev=expected)
             if key[2]:
                 self._done[key] = state
                 while len(self._done) > MAX_KEYS:
                     self._done.popitem(last=False)
         return state
+
+    async def find(self, conversation_id: str, card_id: str) -> Fields:
+        """Return a card as it is now. Raises `ProblemError` when there is none."""
+        return card_fields((await self._find(conversation_id, card_id))[1])
+
+    async def do(
+        self, conversation_id: str, card_id: str, action: str, fields: Fields, *, rev: int
+    ) -> CardState:
+        """Do an action on a card that is at `rev`. Raises `ProblemError`, telling what became of the card."""
+        async with self._turn(conversation_id):
+            return await self._do(conversation_id, card_id, action, fields, rev=rev)
+
+    async def _do(
+        self, conversation_id: str, card_id: str, action: str, fields: Fields, *, rev: int
+    ) -> CardState:
+        current, card = await self._find(conversation_id, card_id)
+        if current != rev:
+            raise _refusal(card, current, "card_changed", "the card has changed; look at it again")
+        try:
+            await self._talks.act(conversation_id, card_id, action, fields)
+        except AlreadyAnsweredError as error:
+            raise _refusal(card, current, "card_decided", str(error)) from error
+        current, card = await self._find(conversation_id, card_id)
+        return CardState(card_fields(card), current)
+
+    def _turn(self, conversation_id: str) -> asyncio.Lock:
+        return self._turns.setdefault(conversation_id, asyncio.Lock())
 
     async def _find(self, conversation_id: str, card_id: str) -> tuple[int, Card]:
         """Return the index of a card's newest state, and that. Raises `ProblemError`."""

@@ -22,12 +22,12 @@ _HEADERS = {
     "Content-Security-Policy": CSP,
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",  # without one, a browser would not tell the origin of a form
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 }
-_GUARDED = ("/api/", "/v1/", "/agui/", "/metrics")
+_GUARDED = ("/api/", "/v1/", "/agui/", "/metrics", "/plain")
 _STARTING = ("/messages", "/regenerate", "/edit", "/completions")
 """The ends of the paths of calls that ask a model."""
 _SAFE = frozenset({"GET", "HEAD"})

@@ -1,10 +1,10 @@
-"""The built page, served from this package; without it, a sentence that says how to get it."""
+"""The built page, served from this package; without it, the way to the plain one."""
 
 import mimetypes
 from pathlib import Path
 
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, Response
+from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute
 from starlette.routing import Route as PathRoute
 
@@ -14,10 +14,6 @@ PAGE = Path(__file__).parent / "page"
 _READING = ("GET", "HEAD")
 _ALL = (*_READING, "POST", "PUT", "PATCH", "DELETE")
 _FOR_EVER = "public, max-age=31536000, immutable"
-_NOT_BUILT = """<!doctype html><html lang="en"><meta charset="utf-8"><title>dialoom</title>
-<p>The page is not built in this checkout: run <code>npm ci &amp;&amp; npm run build</code> in
-<code>web/</code>. The API is at <code>/api/v1</code>, its description at <code>/openapi.json</code>.</p>
-"""
 
 
 class PageFiles:
@@ -33,15 +29,14 @@ class PageFiles:
     def routes(self) -> list[BaseRoute]:
         return [
             PathRoute("/", self.index, methods=["GET"]),
-            PathRoute(
-                "/c/{id}", self.index, methods=["GET"]
-            ),  # a conversation's own address, for reloads and links
+            # a conversation's own address, for reloads and links
+            PathRoute("/c/{id}", self.index, methods=["GET"]),
             PathRoute("/{path:path}", self.file, methods=list(_ALL)),
         ]
 
     async def index(self, request: Request) -> Response:
         if "index.html" not in self._files:
-            return HTMLResponse(_NOT_BUILT)
+            return RedirectResponse("/plain", 303)
         return self._sent("index.html", request)
 
     async def file(self, request: Request) -> Response:

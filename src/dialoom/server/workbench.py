@@ -38,6 +38,7 @@ from dialoom.server.knowledge import KnowledgeBases
 from dialoom.server.knowledge_calls import KnowledgeCalls
 from dialoom.server.login import Login
 from dialoom.server.metrics import Metrics
+from dialoom.server.plain import PlainPage
 from dialoom.server.routes import AnyRoute, serve_table
 from dialoom.server.runs import Runs
 from dialoom.server.settings import ServerSettings
@@ -96,6 +97,7 @@ class Workbench:
         self.store = WatchedStore(parts.store, self.hub, self._shelf)
         self._center = parts.center(Stores(self.store, parts.checkpoints))
         self._talks = Talks(self._center, self.store, self.hub, ground=parts.ground, clock=clock)
+        self._cards = Cards(self.store, self._shelf, self._talks)
         self._streams = Streams(self.hub, self.store, most=settings.max_streams)
         gauges = {
             "open_streams": lambda: self._streams.open,
@@ -134,7 +136,7 @@ class Workbench:
             self.store, parts.store, self._shelf, self._talks, cursor=lambda: self.hub.cursor,
             max_import=settings.max_import, clock=self._clock,
         ).routes()  # fmt: skip
-        yield from Cards(self.store, self._shelf, self._talks).routes()
+        yield from self._cards.routes()
         yield from Runs(self._talks, self._files).routes()
         yield from self._streams.routes()
         yield from Files(self._files).routes()
@@ -156,6 +158,7 @@ class Workbench:
             PathRoute("/healthz", self._health, methods=["GET"]),
             PathRoute("/metrics", self._metrics.show, methods=["GET"]),
             PathRoute("/openapi.json", self._document, methods=["GET"]),
+            *PlainPage(self.store, self._shelf, self._talks, self._cards).routes(),
             *PageFiles().routes(),
         ]
         app = Starlette(routes=routes, lifespan=lambda _app: self.running())
