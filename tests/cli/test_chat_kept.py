@@ -213,6 +213,17 @@ async def test_a_chat_that_was_killed_in_the_middle_of_an_answer_goes_on(
     assert "(going on where it stopped)" in shown.err
 
 
+async def test_what_was_cut_short_and_what_is_asked_again_is_answered_from_the_documents(
+    terminal: Terminal, docs: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with open_stores(tmp_path / ".dialoom") as stores:
+        await Center(stores).new_dialog().append_message("user", "How long do refunds take?").save()
+    typing(monkeypatch, "/regenerate", "/edit How many days do refunds take?", "/history")
+    shown = await terminal.run_beside("chat", "--docs", str(docs), "--offline", "--resume")
+    assert shown.out.count("Refunds take three working days. [1]\n") == 4
+    assert shown.out.splitlines()[-2].startswith("you: How many days do refunds take?")
+
+
 def test_documents_answer_in_a_conversation_that_is_kept(
     terminal: Terminal, docs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,7 +22,7 @@ from dialoom.cli.interrupt import stop_on_interrupt
 from dialoom.cli.knowledge import bring_in, check_knowledge, open_store, tell
 from dialoom.cli.model import OpenModel, announce, open_model
 from dialoom.cli.progress import counted, say
-from dialoom.conversation import Entry, ExportFormat, TextEntry, export_conversation
+from dialoom.conversation import ExportFormat, TextEntry, export_conversation
 from dialoom.dialog import Center, Dialog, DialogResult, RunHandle, Stores
 from dialoom.graph import RunControl
 from dialoom.rag import Embedder
@@ -174,7 +174,15 @@ class _Chat:
             self._ask(dialog.waiting[0])
         elif dialog.is_unfinished:
             say("(going on where it stopped)")
-            self._run(dialog.resume)
+            self._take_up()
+
+    def _take_up(self) -> None:
+        last = self._dialog.last_message
+        if self._documents is None or not isinstance(last, TextEntry):
+            self._run(self._dialog.resume)
+        else:
+            self._dialog.truncate_to(self._dialog.message_count - 1)
+            self._answer(last.content)
 
     def _answer(self, question: str) -> None:
         if self._documents is None:
@@ -228,20 +236,33 @@ class _Chat:
         print("a new conversation")
 
     def _regenerate(self, _: str) -> None:
-        self._runner.run(self._dialog.load())
-        self._dialog = self._runner.run(self._dialog.regenerate())
-        self._run(self._dialog.run)
+        mine = self._mine()
+        if not mine:
+            raise UsageError("nothing was asked yet; say something first")
+        at, text = mine[-1]
+        self._ask_again(at, text)
 
     def _edit(self, rest: str) -> None:
-        self._runner.run(self._dialog.load())
         number, _, text = rest.partition(" ")
         if not number.isdecimal():
             number, text = "0", rest
-        mine = [at for at, entry in enumerate(self._dialog.messages) if _is_mine(entry)]
+        mine = self._mine()
         if not text.strip() or not 0 <= int(number) <= len(mine) or not mine:
             raise UsageError("say what to change: /edit TEXT for your last words, /edit N TEXT for the Nth")
-        self._dialog = self._runner.run(self._dialog.edit(mine[int(number) - 1], text.strip()))
-        self._run(self._dialog.run)
+        self._ask_again(mine[int(number) - 1][0], text.strip())
+
+    def _mine(self) -> list[tuple[int, str]]:
+        """Return what the person said, each with its place."""
+        self._runner.run(self._dialog.load())
+        said = enumerate(self._dialog.messages)
+        return [
+            (at, entry.content) for at, entry in said if isinstance(entry, TextEntry) and entry.role == "user"
+        ]
+
+    def _ask_again(self, at: int, text: str) -> None:
+        """Ask `text` in a branch that ends before the message at `at`."""
+        self._dialog = self._runner.run(self._dialog.branch(at))
+        self._answer(text)
 
     def _branch(self, _: str) -> None:
         before = self._dialog.id
@@ -333,10 +354,6 @@ class _RememberedLines:
 
             readline.write_history_file(self._path)
             self._path.chmod(0o600)
-
-
-def _is_mine(entry: Entry) -> bool:
-    return isinstance(entry, TextEntry) and entry.role == "user"
 
 
 def _read_line(question: str = "") -> str | None:
