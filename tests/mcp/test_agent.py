@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from dialoom.agent import ReActAgent
-from dialoom.graph import RunControl, RunOptions
+from dialoom.agent import AGENT_TYPES, ReActAgent
+from dialoom.graph import END, START, GraphBuilder, MemoryCheckpointStore, RunControl, RunOptions
 from dialoom.llm import MockProvider, ToolCall
+from dialoom.mcp.server import GraphTool
 from dialoom.mcp.tool_sync import add_mcp_tools
+from dialoom.stores import SqliteCheckpointStore
 from dialoom.tools import ToolRegistry, tool
 from tests.mcp import official
 from tests.mcp.official import Peer, ours
@@ -88,3 +90,20 @@ async def test_what_a_server_asks_is_answered_after_a_restart(tmp_path: Path):
         "waiting": [],
         "answer": "done",
     }
+
+
+async def test_a_graph_among_an_agent_s_tools_asks_through_the_agent(tmp_path: Path):
+    builder = GraphBuilder("oracle")
+    builder.add_channel("question", type=str, default="")
+    builder.add_channel("answer", type=str, default="")
+    builder.add_node("ask", lambda ctx: {"answer": f"{ctx.interrupt({'message': 'which?'})}!"})
+    builder.add_edge(START, "ask")
+    builder.add_edge("ask", END)
+    oracle = GraphTool(builder.build(store=MemoryCheckpointStore()), description="Ask it.", gives="answer")
+    provider = MockProvider().queue_tool_call("1", "oracle", {"question": "what"}).queue_text("done")
+    with SqliteCheckpointStore(tmp_path / "runs.sqlite", types=AGENT_TYPES) as store:
+        agent = ReActAgent(provider, [oracle], store=store)
+        asked = await agent.run("go")
+        result = await agent.resume(asked, {"1": "this"})
+    said = [part.content for message in result.history for part in message.tool_results]
+    assert (asked.stop_reason, said) == ("needs_approval", ["this!"])

@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol, TypeAlias, cast
 
 import msgspec
 
-from dialoom.base.errors import UsageError
+from dialoom.base.errors import DialoomError, UsageError
 from dialoom.base.text import one_line
 from dialoom.llm.json_schema import JsonSchema
 from dialoom.mcp.errors import McpError
@@ -127,7 +127,7 @@ class AskingCall:
             await questions.put((params, reply))
             return await reply
 
-        async def call() -> Fields | McpError:
+        async def call() -> Fields | DialoomError:
             try:
                 answer = await self._client.call_tool(
                     self._tool,
@@ -138,7 +138,7 @@ class AskingCall:
                     request_state=state,
                     pause_for_input=True,
                 )
-            except McpError as error:
+            except DialoomError as error:
                 return error  # a group would wrap it
             return fields_of(answer)
 
@@ -153,13 +153,13 @@ class AskingCall:
         if pause is not None:
             raise pause
         answer = calling.result()
-        if isinstance(answer, McpError):
+        if isinstance(answer, DialoomError):
             raise answer
         return answer
 
     async def _answer_until_done(
         self,
-        calling: "asyncio.Task[Fields | McpError]",
+        calling: "asyncio.Task[Fields | DialoomError]",
         questions: "asyncio.Queue[tuple[Fields, asyncio.Future[Fields]]]",
     ) -> None:
         while not calling.done():

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -14,7 +14,7 @@ from dialoom.graph.options import RunOptions
 from dialoom.graph.result import RunResult
 from dialoom.graph.resume import ResumeCommand
 from dialoom.tools.context import ToolContext
-from dialoom.tools.observe import observe
+from dialoom.tools.observe import observe, to_plain
 from dialoom.tools.result import ToolResult, failed
 from dialoom.tools.tool import Tool, ToolOptions
 
@@ -55,7 +55,7 @@ class GraphTool(Tool):
         for number in range(MAX_STOPS):
             go_on = partial(self._stopped, args, answers, ctx, thread=thread)
             try:
-                waiting = msgspec.convert(await ctx.aonce(f"stop/{number}", go_on), tuple[_Waiting, ...])
+                waiting = msgspec.json.decode(await ctx.aonce(f"stop/{number}", go_on), type=list[_Waiting])
             except _Ended as ended:
                 return self._observed(ended.result)
             answers = {each.id: ctx.ask(each.payload, key=f"{number}/{each.id}") for each in waiting}
@@ -65,8 +65,8 @@ class GraphTool(Tool):
 
     async def _stopped(
         self, args: dict[str, object], answers: dict[str, object], ctx: ToolContext, *, thread: str
-    ) -> tuple["_Waiting", ...]:
-        """Run until the graph waits for a person. Raises `_Ended` when it does not."""
+    ) -> str:
+        """Run until the graph waits for a person; return for what, as JSON. Raises `_Ended` at its end."""
         options = RunOptions(thread_id=thread, control=ctx.cancel, deps=ctx.deps)
         if answers:
             stream = self._graph.resume_stream(thread, ResumeCommand.many(answers), options=options)
@@ -79,7 +79,8 @@ class GraphTool(Tool):
             result = stream.result
         if result.stop_reason != "interrupted" or result.checkpoint_id is None:
             raise _Ended(result)
-        return tuple(_Waiting(each.id, each.payload) for each in result.interrupts)
+        waiting = [_Waiting(each.id, to_plain(each.payload)) for each in result.interrupts]
+        return msgspec.json.encode(waiting).decode()
 
     def _observed(self, result: RunResult) -> ToolResult:
         if result.stop_reason == "finished":
@@ -92,7 +93,7 @@ class GraphTool(Tool):
 
 class _Waiting(msgspec.Struct, frozen=True):
     id: str
-    payload: Any
+    payload: object
 
 
 class _Ended(Exception):  # noqa: N818 - no error: how a run that came to its end leaves the journal
