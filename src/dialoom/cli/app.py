@@ -94,8 +94,8 @@ def chat_command(
     /,
     *,
     resume: Annotated[bool, Parameter(negative="")] = False,
-    tool: tuple[Literal["calculator", "clock"], ...] = (),
-    server: tuple[str, ...] = (),
+    tool: Annotated[tuple[Literal["calculator", "clock"], ...], Parameter(negative="")] = (),
+    server: Annotated[tuple[str, ...], Parameter(negative="")] = (),
     knowledge: KnowledgeFlags = NO_KNOWLEDGE_FLAGS,
     model: ModelFlags = NO_MODEL_FLAGS,
 ) -> ExitCode:
