@@ -207,6 +207,13 @@ async def test_a_tool_that_needs_approval_is_run_only_with_it(mode: str, answers
     assert person.asked == ["allow delete with {'name': 'a.txt'}?"]
 
 
+async def test_nobody_is_asked_to_allow_a_call_that_cannot_run():
+    person = Person()
+    async with used(delete, person=person) as client:
+        result = await client.call_tool("delete", {"name": 5})
+    assert (result.is_error, "invalid_arguments" in words(result), person.asked) == (True, True, [])
+
+
 async def test_a_client_that_cannot_ask_is_told_so():
     told = "delete has to ask a person, and this client cannot"
     async with used(delete, mode="legacy") as client:

@@ -156,7 +156,9 @@ class _Face:
         self, tool: Tool, call: ToolCall, *, questions: Questions, progress: "_ProgressLine"
     ) -> ToolResult:
         """Run the call and pass its progress on. Raises `Interrupted` and `Declined`, never in a group."""
-        if tool.options.requires_approval:
+        if tool.options.requires_approval and not self._served.tools.validate(
+            tool.name, call.arguments or {}
+        ):
             words = f"allow {tool.name} with {_told(call)}?"
             wanted = {"message": words, "schema": _APPROVAL}
             if not questions.ask(wanted, key="approval", refused="").get("approve"):
