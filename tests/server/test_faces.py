@@ -1,5 +1,6 @@
 """The faces other programs know: chat completions, embeddings, AG-UI."""
 
+import asyncio
 import base64
 import json
 from pathlib import Path
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from dialoom.llm import MockProvider, ProviderError, ReasoningDelta, TextDelta, Usage
+from dialoom.llm import MockProvider, ProviderError, ReasoningDelta, TextDelta, Usage, UsageUpdate
 from dialoom.llm.messages import ToolCall, assistant, system, tool_result, user
 from dialoom.llm.mock import Gate
 from dialoom.rag import HashEmbedder
@@ -51,7 +52,6 @@ def test_a_whole_answer_has_words_thoughts_calls_and_counts(
 
 
 def _usage(usage: Usage) -> tuple[Any, ...]:
-    from dialoom.llm import UsageUpdate
 
     return (UsageUpdate(usage),)
 
@@ -224,7 +224,6 @@ async def test_an_agui_client_runs_a_thread_that_is_a_conversation(
 async def test_an_agui_client_that_comes_late_joins_the_run(
     parts: Parts, provider: MockProvider, tmp_path: Path
 ) -> None:
-    import asyncio
 
     gate = Gate()
     provider.queue_events(TextDelta("one "), gate, TextDelta("two"))
@@ -298,3 +297,81 @@ async def test_an_agui_client_answers_an_interrupt(
 def test_an_agui_thread_is_named_as_a_conversation_is(client: TestClient, thread: str) -> None:
     answer = client.post("/agui/dialog", json={"threadId": thread, "runId": "r"})
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_input")
+
+
+MESSAGES = "/v1/messages"
+
+
+def lines(text: str) -> list[Any]:
+    return [json.loads(each.split("data: ", 1)[1]) for each in text.split("\n\n") if each]
+
+
+def test_messages_reach_the_model_in_the_order_it_needs(client: TestClient, provider: MockProvider) -> None:
+    provider.queue_events(ReasoningDelta("Hm."), TextDelta("Rain."))
+    call = {"type": "tool_use", "id": "c1", "name": "weather", "input": {"city": "Oslo"}}
+    result = {"type": "tool_result", "tool_use_id": "c1", "content": [{"type": "text", "text": "rain"}]}
+    answer = client.post(
+        MESSAGES,
+        json={
+            "model": "mock-model",
+            "max_tokens": 9,
+            "system": [{"type": "text", "text": "Be brief."}],
+            "temperature": 0.5,
+            "stop_sequences": ["END"],
+            "tools": [{"name": "weather"}],
+            "messages": [
+                {"role": "user", "content": "Oslo?"},
+                {"role": "assistant", "content": [{"type": "thinking", "thinking": "x"}, call]},
+                {"role": "user", "content": [{"type": "text", "text": "So?"}, result]},
+                {"role": "assistant", "content": "Well"},
+                {"role": "user", "content": []},
+            ],
+        },
+    )
+    asked = ToolCall(id="c1", name="weather", arguments={"city": "Oslo"}, raw='{"city":"Oslo"}')
+    assert provider.requests[0].messages == (
+        system("Be brief."),
+        user("Oslo?"),
+        assistant("", calls=(asked,)),
+        tool_result("c1", "rain"),
+        user("So?"),
+        assistant("Well"),
+        user(""),
+    )
+    options = provider.requests[0].options
+    assert (options.max_tokens, options.temperature, options.stop) == (9, 0.5, ("END",))
+    body = answer.json()
+    assert body["content"] == [
+        {"type": "thinking", "thinking": "Hm.", "signature": ""},
+        {"type": "text", "text": "Rain."},
+    ]
+    assert (body["stop_reason"], body["role"]) == ("end_turn", "assistant")
+
+
+def test_a_stream_of_messages_opens_and_closes_each_block(client: TestClient, provider: MockProvider) -> None:
+    said = {"max_tokens": 9, "stream": True, "messages": [{"role": "user", "content": "Hi"}]}
+    provider.queue_events(ReasoningDelta("Hm"), TextDelta("Hel"), TextDelta("lo"))
+    found = lines(client.post(MESSAGES, json=said).text)
+    assert [each["type"] for each in found] == [
+        "message_start", "content_block_start", "content_block_delta", "content_block_stop",
+        "content_block_start", "content_block_delta", "content_block_delta", "content_block_stop",
+        "message_delta", "message_stop",
+    ]  # fmt: skip
+    assert [each["index"] for each in found if "index" in each] == [0, 0, 0, 1, 1, 1, 1]
+    provider.queue_tool_call("c1", "weather", {"city": "Oslo"})
+    found = lines(client.post(MESSAGES, json=said).text)
+    assert found[2]["delta"] == {"type": "input_json_delta", "partial_json": '{"city":"Oslo"}'}
+    assert found[-2]["delta"]["stop_reason"] == "tool_use"
+    provider.queue_error(ProviderError("unavailable", "the server is down"))
+    failed = lines(client.post(MESSAGES, json=said).text)
+    assert failed[-1] == {"type": "error", "error": {"type": "api_error", "message": "the server is down"}}
+
+
+def test_messages_that_cannot_be_are_refused(client: TestClient) -> None:
+    result = {"type": "tool_result", "tool_use_id": "c1", "content": "x"}
+    call = {"type": "tool_use", "id": "c1", "name": "weather"}
+    for role, block, told in (("assistant", result, "no tool results"), ("user", call, "no tool calls")):
+        answer = client.post(
+            MESSAGES, json={"max_tokens": 9, "messages": [{"role": role, "content": [block]}]}
+        )
+        assert (answer.status_code, told in answer.json()["error"]["message"]) == (422, True)

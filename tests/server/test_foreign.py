@@ -96,6 +96,57 @@ def test_the_openai_client_talks_streams_calls_tools_and_embeds(url: str) -> Non
     }
 
 
+ANTHROPIC = """
+import json, os
+import anthropic
+
+client = anthropic.Anthropic(base_url=os.environ["BASE"], api_key=os.environ["TOKEN"], max_retries=0)
+said = [{"role": "user", "content": "25 m 网格"}]
+tools = [{"name": "weather", "input_schema": {"type": "object"}}]
+common = {"model": "echo", "max_tokens": 100}
+whole = client.messages.create(messages=said, system="Be brief.", **common)
+with client.messages.stream(messages=said, **common) as stream:
+    pieces = list(stream.text_stream)
+    final = stream.get_final_message()
+called = client.messages.create(messages=said, tools=tools, **common)
+call = called.content[0]
+result = {"type": "tool_result", "tool_use_id": call.id, "content": "rain"}
+after = client.messages.create(
+    messages=[*said, {"role": "assistant", "content": called.content}, {"role": "user", "content": [result]}],
+    tools=tools, **common,
+)
+with client.messages.stream(messages=said, tools=tools, **common) as stream:
+    streamed = stream.get_final_message().content[0]
+codes = []
+for key in ("wrong", os.environ["TOKEN"]):
+    try:
+        client.with_options(api_key=key).messages.create(messages=said, model="no-such", max_tokens=1)
+    except anthropic.APIStatusError as error:
+        codes.append(error.status_code)
+print(json.dumps({
+    "whole": whole.content[0].text, "reason": whole.stop_reason, "usage": whole.usage.output_tokens,
+    "stream": "".join(pieces), "final": final.content[0].text,
+    "call": [call.name, call.input, called.stop_reason], "streamed": [streamed.name, streamed.input],
+    "after": after.content[0].text, "codes": codes,
+}))
+"""
+
+
+def test_the_anthropic_client_talks_streams_and_calls_tools(url: str) -> None:
+    said = "You said: 25 m 网格 "
+    assert json.loads(run("python", "-c", ANTHROPIC, url=url)) == {
+        "whole": said,
+        "reason": "end_turn",
+        "usage": 5,
+        "stream": said,
+        "final": said,
+        "call": ["weather", {"city": "Oslo"}, "tool_use"],
+        "streamed": ["weather", {"city": "Oslo"}],
+        "after": "You said: rain ",
+        "codes": [401, 404],
+    }
+
+
 def test_the_llm_command_line_talks_to_us(url: str, tmp_path: Path) -> None:
     (tmp_path / "extra-openai-models.yaml").write_text(
         f"- model_id: ours\n  model_name: echo\n  api_base: {url}/v1\n  api_key_name: ours\n"

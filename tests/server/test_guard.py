@@ -94,6 +94,11 @@ def test_without_the_token_nothing_is_told(stranger: TestClient, header: str) ->
         assert stranger.get(path).status_code == 401
 
 
+def test_a_program_may_send_the_token_as_a_key(stranger: TestClient) -> None:
+    assert stranger.get(LIST, headers={"X-Api-Key": TOKEN}).status_code == 200
+    assert stranger.get(LIST, headers={"X-Api-Key": "x" * 20}).status_code == 401
+
+
 def test_a_link_signs_in_once_and_its_cookie_is_kept_from_scripts(
     workbench: Workbench, stranger: TestClient
 ) -> None:

@@ -40,14 +40,15 @@ class Background:
     def __len__(self) -> int:
         return len(self._jobs)
 
-    def start(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        """Begin `work`, which reports its own failures; `name` is for the log."""
+    def start(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        """Begin `work`, which reports its own failures; `name` is for the log. Cancelling ends it alone."""
         if self._group is None or len(self._jobs) >= MAX_JOBS:
             work.close()
             raise ProblemError(503, "too_many_jobs", "too much is under way here; try again later")
         job = self._group.create_task(_guarded(work, name), name=name)
         self._jobs.add(job)
         job.add_done_callback(self._jobs.discard)
+        return job
 
 
 async def _guarded(work: Coroutine[Any, Any, None], name: str) -> None:

@@ -1,10 +1,8 @@
 """Calls on cards: which types there are, showing one, and what people do with it."""
 
-import asyncio
 import re
 from collections import OrderedDict
 from typing import Any, TypeAlias
-from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -12,13 +10,12 @@ from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line
 from dialoom.conversation.cards.card import Card
 from dialoom.conversation.cards.unknown import UnknownCard
-from dialoom.conversation.store import ListedConversationStore
 from dialoom.conversation.yaml_text import dump_yaml
 from dialoom.dialog import AlreadyAnsweredError
-from dialoom.server.problems import ProblemError, not_found
+from dialoom.server.card_work import CardHandlers, CardWork, Desk, no_handler
+from dialoom.server.problems import ProblemError
 from dialoom.server.routes import AnyRoute, Call, Nothing, Route
 from dialoom.server.shown import Shelf, card_fields
-from dialoom.server.talks import Talks
 
 Fields: TypeAlias = dict[str, Any]
 _KEY = re.compile(r"[\x21-\x7e]{1,200}")
@@ -80,11 +77,10 @@ class CardState(msgspec.Struct, frozen=True):
 class Cards:
     """Shows cards and does their actions; of two at once on one card, one is done and one is refused."""
 
-    def __init__(self, store: ListedConversationStore, shelf: Shelf, talks: Talks) -> None:
-        self._store = store
+    def __init__(self, shelf: Shelf, desk: Desk, handlers: CardHandlers) -> None:
         self._shelf = shelf
-        self._talks = talks
-        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._desk = desk
+        self._handlers = handlers
         self._done: OrderedDict[tuple[str, str, str], CardState] = OrderedDict()
 
     def routes(self) -> list[AnyRoute]:
@@ -117,12 +113,12 @@ class Cards:
         card = self._shelf.cards.decode(new.type, text)
         if isinstance(card, UnknownCard):
             raise UsageError(f"this is no {one_line(new.type, 80)} card: {card.reason}")
-        return AddedEntry(await self._talks.show(call.id(), self._shelf.cards.encode(card)))
+        return AddedEntry(await self._desk.talks.show(call.id(), self._shelf.cards.encode(card)))
 
     async def act(self, call: Call[Nothing, Fields]) -> CardState:
         key = (call.id(), call.name("card"), _key(call.header("idempotency-key")))
         expected = _rev(call.header("if-match"))
-        async with self._turn(call.id()):
+        async with self._desk.turn(call.id()):
             if key[2] and key in self._done:
                 return self._done[key]  # done before; the answer got lost
             state = await self._do(call.id(), key[1], call.name("name"), call.body, rev=expected)
@@ -134,43 +130,49 @@ class Cards:
 
     async def find(self, conversation_id: str, card_id: str) -> Fields:
         """Return a card as it is now. Raises `ProblemError` when there is none."""
-        return card_fields((await self._find(conversation_id, card_id))[1])
+        return card_fields((await self._desk.find(conversation_id, card_id))[1])
 
     async def do(
         self, conversation_id: str, card_id: str, action: str, fields: Fields, *, rev: int
     ) -> CardState:
         """Do an action on a card that is at `rev`. Raises `ProblemError`, telling what became of the card."""
-        async with self._turn(conversation_id):
+        async with self._desk.turn(conversation_id):
             return await self._do(conversation_id, card_id, action, fields, rev=rev)
 
     async def _do(
         self, conversation_id: str, card_id: str, action: str, fields: Fields, *, rev: int
     ) -> CardState:
-        current, card = await self._find(conversation_id, card_id)
+        current, card = await self._desk.find(conversation_id, card_id)
         if current != rev:
             raise _refusal(card, current, "card_changed", "the card has changed; look at it again")
         try:
-            await self._talks.act(conversation_id, card_id, action, fields)
+            if not await self._work(conversation_id, card, action, fields):
+                await self._desk.talks.act(conversation_id, card_id, action, fields)
         except AlreadyAnsweredError as error:
             raise _refusal(card, current, "card_decided", str(error)) from error
-        current, card = await self._find(conversation_id, card_id)
+        current, card = await self._desk.find(conversation_id, card_id)
         return CardState(card_fields(card), current)
 
-    def _turn(self, conversation_id: str) -> asyncio.Lock:
-        return self._turns.setdefault(conversation_id, asyncio.Lock())
+    async def _work(self, conversation_id: str, card: Card, action: str, fields: Fields) -> bool:
+        """Have an action's handler do its work; return whether that is all there is to do.
 
-    async def _find(self, conversation_id: str, card_id: str) -> tuple[int, Card]:
-        """Return the index of a card's newest state, and that. Raises `ProblemError`."""
-        total = (await self._store.window(conversation_id, limit=1)).total
-        transcript = await self._shelf.transcript(conversation_id, total)
-        first = transcript.find(card_id)
-        if first is None:
-            raise not_found("card", card_id)
-        rev, entry = transcript.newest(first)
-        card = self._shelf.cards.decode_entry(entry, self._shelf.forms)
-        if isinstance(card, UnknownCard):
-            raise UsageError(f"this card can only be looked at: {card.reason}")
-        return rev, card
+        Raises `ProblemError` for one that needs work nobody does here: it must not look done.
+        """
+        handler = self._handlers.get((card.type, action))
+        given = self._shelf.cards.read_input(card, action, fields)
+        if handler is None:
+            if given.needs_work:
+                raise no_handler(card, action)
+            return False
+        if await self._desk.talks.waits_for(conversation_id, card.id or ""):
+            return False  # answering it is what the run goes on with
+        if card.is_closed:
+            raise AlreadyAnsweredError(card.names.get("en", card.type), card.status or "done")
+        applied = self._shelf.cards.act(card, action, fields)
+        changed = await handler(CardWork(conversation_id, applied, given, self._desk))
+        if changed != card:
+            await self._desk.show(conversation_id, changed)
+        return True
 
 
 def _refusal(card: Card, rev: int, code: str, detail: str) -> ProblemError:

@@ -103,7 +103,8 @@ class Guard:
     def _admit(self, scope: Scope, *, needs_origin: bool) -> None:
         given = scope["headers"]
         scheme, _, token = _one(given, b"authorization").partition(" ")
-        if scheme.lower() == "bearer" and self._doorkeeper.knows(token.strip()):
+        key = token.strip() if scheme.lower() == "bearer" else _one(given, b"x-api-key")
+        if key and self._doorkeeper.knows(key):
             caller = "machine"
         else:
             caller = next(filter(self._doorkeeper.admits, _cookies(given, self._settings.cookie)), "")

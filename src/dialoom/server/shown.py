@@ -155,6 +155,10 @@ class Transcript:
         """Return a card's first place, or None when there is no such card."""
         return self._first.get(card_id)
 
+    def cards_of(self, name: str) -> list[CardEntry]:
+        """Return the newest state of every card of one type, in their order."""
+        return [entry for _, (_, entry) in sorted(self._newest.items()) if entry.type == name]
+
     def _place(self, index: int, card_id: str | None, entry: CardEntry) -> int:
         first = index if card_id is None else self._first.setdefault(card_id, index)
         self._newest[first] = (index, entry)

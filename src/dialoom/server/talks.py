@@ -26,8 +26,11 @@ MAX_OPEN = 500
 MAX_REMEMBERED = 2_000
 
 
-Ground: TypeAlias = Callable[[str], Awaitable[list[object]]]
-"""Finds the numbered passages a question is to be answered from, each with `index`, `id`, `title`, `text`."""
+Ground: TypeAlias = Callable[[str, str], Awaitable[list[object]]]
+"""Finds the numbered passages that in a conversation (its id) a question is to be answered from.
+
+Each has `index`, `id`, `title` and `text`.
+"""
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,13 +51,12 @@ class Talks:
         store: WatchedStore,
         hub: EventHub,
         *,
-        ground: Ground | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._center = center
         self._store = store
         self._hub = hub
-        self._ground = ground
+        self._ground: Ground | None = None
         self._clock = clock
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._followed: WeakSet[Dialog] = WeakSet()
@@ -63,6 +65,10 @@ class Talks:
         self._newest: dict[str, RunTale] = {}
         self._handles: dict[str, RunHandle] = {}
         self._sent: OrderedDict[tuple[str, str], tuple[int, str]] = OrderedDict()
+
+    def answer_from(self, ground: Ground) -> None:
+        """Answer every question from now on from what `ground` finds."""
+        self._ground = ground
 
     @property
     def going(self) -> int:
@@ -124,7 +130,7 @@ class Talks:
             raise UsageError("there is nothing to send; write a text")
         if dialog.is_running:
             raise _busy(self.running(conversation_id))
-        dialog.append_message(await self._question(text, attachments))
+        dialog.append_message(await self._question(dialog.id, text, attachments))
         index = dialog.message_count - 1
         handle = self._begin(dialog, dialog.run())
         if key:
@@ -144,7 +150,7 @@ class Talks:
         before = dialog.message(index)
         if not isinstance(before, TextEntry) or before.role != "user":
             raise UsageError(f"entry {index} is not a text of the user; edit one that is")
-        question = await self._question(text, _attached(before))
+        question = await self._question(conversation_id, text, _attached(before))
         return await self._run_branch((await dialog.branch(index)).append_message(question))
 
     async def branch(self, conversation_id: str, at: int) -> str:
@@ -184,6 +190,29 @@ class Talks:
         await dialog.save()
         return index
 
+    async def show_later(self, conversation_id: str, entry: CardEntry) -> int:
+        """Show a card once no answer is under way: what a job tells must not come between a call and its result."""
+        while (handle := self._handles.get(self.running(conversation_id) or "")) is not None:
+            await handle
+            await asyncio.sleep(0)  # the dialog lets go of the run after it ended
+        return await self.show(conversation_id, entry)
+
+    async def try_again(self, conversation_id: str) -> str:
+        """Go on with a run that failed, or have the messages answered anew; return the run's id."""
+        dialog = await self.open(conversation_id)
+        handle = dialog.resume() if dialog.is_unfinished else dialog.run()
+        return self._begin(dialog, handle).run_id
+
+    async def switch_on(self, conversation_id: str, skill: str) -> None:
+        """Have the model follow a skill in this conversation. Raises `UsageError` for one there is not."""
+        dialog = await self.open(conversation_id)
+        dialog.activate_skill(skill)
+        await dialog.save()
+
+    async def waits_for(self, conversation_id: str, card_id: str) -> bool:
+        """Tell whether a paused run waits for this card."""
+        return card_id in (await self.open(conversation_id)).waiting
+
     async def choose(self, conversation_id: str, choice: Choice, title: str | None) -> None:
         """Set a conversation's title and choices."""
         dialog = await self.open(conversation_id)
@@ -220,10 +249,10 @@ class Talks:
         else:
             await self._center.aclose()
 
-    async def _question(self, text: str, attachments: list[object]) -> TextEntry:
+    async def _question(self, conversation_id: str, text: str, attachments: list[object]) -> TextEntry:
         """Return what a person says, with the passages it is to be answered from."""
         meta: dict[str, object] = {"attachments": attachments} if attachments else {}
-        if self._ground is not None and (passages := await self._ground(text)):
+        if self._ground is not None and (passages := await self._ground(conversation_id, text)):
             meta[KEY] = passages
         return TextEntry(role="user", content=text, meta=meta)
 

@@ -37,6 +37,7 @@ from dialoom.server.hub import EventHub
 from dialoom.server.knowledge import KnowledgeBases
 from dialoom.server.knowledge_calls import KnowledgeCalls
 from dialoom.server.login import Login
+from dialoom.server.messages import Messages
 from dialoom.server.metrics import Metrics
 from dialoom.server.plain import PlainPage
 from dialoom.server.routes import AnyRoute, serve_table
@@ -147,6 +148,7 @@ class Workbench:
             features={"kb": parts.knowledge is not None, "mcp": True, "graphs": True},
         ).routes()  # fmt: skip
         yield from Agui(self._talks, self.store, self._shelf, self.hub, clock=self._clock).routes()
+        yield from Messages(self._center).routes()
         yield from Completions(self._center, parts.embedder, clock=self._clock).routes()
         if parts.knowledge is not None:
             yield from KnowledgeCalls(parts.knowledge, self._files, self.hub, self._background).routes()
