@@ -91,7 +91,7 @@ async def call_tool(
     """Call one tool and print what it answers."""
     given = _arguments(arguments)
     found = cleared(found_server(server, config))
-    async with MCPClient(found, client_options()) as client:
+    async with MCPClient(found, client_options(interactive=False)) as client:
         result = fields_of(await client.call_tool(tool, given))
     observed = observation_of(result, tool=tool)
     if as_json:
@@ -106,7 +106,7 @@ async def _tested(found: FoundServer) -> bool:
     name = one_line(found.config.name, 40)
     started = time.perf_counter()
     try:
-        async with MCPClient(cleared(found), client_options()) as client:
+        async with MCPClient(cleared(found), client_options(interactive=False)) as client:
             facts = await client.initialize()
             lists = (await client.list_tools(), await client.list_resources(), await client.list_prompts())
             skipped = client.skipped

@@ -66,10 +66,10 @@ def cleared(found: FoundServer) -> MCPServerConfig:
     return config
 
 
-def client_options() -> MCPOptions:
-    """Return how servers are used from a terminal: nobody is asked while a call is under way."""
+def client_options(*, interactive: bool = True) -> MCPOptions:
+    """Return how servers are used from a terminal; without `interactive` nobody there can be asked."""
     variables = Variables(environment=os.environ, workspace=Path.cwd(), home=Path.home())
-    return MCPOptions(variables=variables, answers=MCPAnswers(interactive=False))
+    return MCPOptions(variables=variables, answers=MCPAnswers(interactive=interactive))
 
 
 def _files(config: Path | None) -> Iterator[Path]:
