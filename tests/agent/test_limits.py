@@ -156,6 +156,17 @@ async def test_the_older_part_of_a_long_history_is_told_in_short() -> None:
     assert result.usage == Usage(input_tokens=7)
 
 
+async def test_the_oldest_messages_are_told_in_short_before_limits_could_cut_them() -> None:
+    history = [message for n in range(6) for message in (user(f"q{n}"), assistant(f"a{n}"))]
+    model = MockProvider().queue_text("SHORT").queue_text("done")
+    compaction = Compaction(above=6, keep=3, summary=1, count_tokens=lambda _: 1)
+    settings = AgentSettings(history=HistoryLimits(messages=9), compaction=compaction)
+    await ReActAgent(model, settings=settings).continue_with(history, "q6")
+    folded, sent = (request.messages for request in model.requests)
+    assert all(f"q{n}" in folded[1].text for n in range(5))
+    assert [message.text.rpartition("\n")[2] for message in sent] == ["SHORT", "q5", "a5", "q6"]
+
+
 async def test_calls_run_one_after_another_do_not_use_up_the_rounds() -> None:
     model = MockProvider().queue_tool_calls(*(call(f"c{n}", "add", a=n, b=1) for n in range(128)))
     settings = AgentSettings(limits=AgentLimits(iterations=2), policy=ToolExecutionPolicy(parallel=False))

@@ -14,7 +14,7 @@ from dialoom.agent.events import AgentFinished, RoundStarted
 from dialoom.agent.guards import Blocked
 from dialoom.agent.limits import MAX_CALLS_PER_ROUND
 from dialoom.agent.names import MODEL, OUTPUT, TOOLS
-from dialoom.agent.prompt import PromptView
+from dialoom.agent.prompt import PromptView, said
 from dialoom.agent.spec import AgentSpec
 from dialoom.agent.tally import plus, refuse_beyond, spent_on
 from dialoom.graph.context import NodeContext
@@ -104,7 +104,7 @@ class _Round:
     async def _messages(self, views: PromptView) -> Sequence[Message]:
         """Return the prompt; its older part told in short, once that is due."""
         spec, ctx, compaction = self._spec, self._ctx, self._spec.settings.compaction
-        messages = views.of(spec, ctx.state, ctx.run_id)
+        messages: Sequence[Message] = said(spec, ctx.state)
         if compaction is not None:
             before: Summary = ctx.state["summary"]
             done = await compact(
@@ -114,6 +114,7 @@ class _Round:
                 self._writes["summary"] = done.summary
                 self._spend(done.usage, done.model)
             messages = summarised(messages, done.summary)
+        messages = views.fitted(messages, spec, ctx.run_id)  # last: a summary counts what was said in all
         wanted = self._root.output
         return messages if wanted is None else wanted.instruct(messages)
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from threading import Lock
 from typing import Final
 
+from dialoom.agent.compaction import summarised
 from dialoom.agent.spec import AgentSpec
 from dialoom.graph.state import State
 from dialoom.llm.messages import Message
@@ -25,9 +26,11 @@ class PromptView:
 
     def of(self, spec: AgentSpec, state: State, run_id: str) -> Sequence[Message]:
         """Return the prompt of the next request in `run_id`."""
-        limits = spec.settings.history
-        messages = said(spec, state)
-        return messages if limits is None else self._window(spec, run_id).fit(messages)
+        return self.fitted(summarised(said(spec, state), state["summary"]), spec, run_id)
+
+    def fitted(self, messages: Sequence[Message], spec: AgentSpec, run_id: str) -> Sequence[Message]:
+        """Return `messages` within the limits; what is old enough to be told in short is told before."""
+        return messages if spec.settings.history is None else self._window(spec, run_id).fit(messages)
 
     def forget(self, spec: AgentSpec, run_id: str) -> None:
         """Let go of a run that is over."""
