@@ -147,3 +147,46 @@ def test_news_for_a_loop_that_is_gone_is_dropped() -> None:
     heard: list[int] = []
     post(loop, lambda: heard.append(1))
     assert heard == []
+
+
+class Slow(list[Callable[[], None]]):
+    """The list of those who wait, on which something happens just before one more is on it."""
+
+    def __init__(self, happens: Callable[[], object]) -> None:
+        super().__init__()
+        self._happens = happens
+
+    def append(self, wake: Callable[[], None], /) -> None:
+        self._happens()
+        super().append(wake)
+
+
+async def test_what_happens_while_somebody_begins_to_wait_is_not_missed() -> None:
+    mailbox = elsewhere()
+    mailbox._readers = Slow(lambda: mailbox.put(event(1)))
+    assert await asyncio.wait_for(asyncio.to_thread(mailbox.take), PATIENCE) == event(1)
+    full = elsewhere()
+    for seq in (1, 2):
+        full.put(event(seq))
+    full._writers = Slow(lambda: [full.next(), full.next()])
+    await asyncio.wait_for(asyncio.to_thread(full.wait_for_room), PATIENCE)
+
+
+def test_two_threads_pass_many_events_through_a_small_mailbox() -> None:
+    mailbox, count = elsewhere(), 5_000
+
+    def write() -> None:
+        for seq in range(count):
+            mailbox.wait_for_room()
+            mailbox.put(event(seq))
+        mailbox.close()
+
+    writer = threading.Thread(target=write, daemon=True)
+    writer.start()
+    taken: list[int] = []
+    reader = threading.Thread(
+        target=lambda: taken.extend(each.seq for each in iter(mailbox.take, None)), daemon=True
+    )
+    reader.start()
+    reader.join(PATIENCE)
+    assert taken == list(range(count))

@@ -20,8 +20,8 @@ class Mailbox:
     `put` never waits: a writer waits before it, with `room` on that loop and `wait_for_room` on any other
     thread. Code on the loop that cannot wait may run ahead to `HARD_LIMIT` events.
 
-    The events are in a deque, whose ends are safe to use from any thread. The lock is for those who wait: who
-    is about to looks once more while he holds it, so whoever finds nobody waiting need not take it.
+    The events are in a deque, whose ends are safe to use from any thread. Who waits says so first and then
+    looks once more, so whoever changes something and then finds nobody waiting has nobody to wake.
     """
 
     def __init__(self, size: int, *, loop_thread: int) -> None:
@@ -107,17 +107,13 @@ class Mailbox:
 
     def _readers_wait(self, wake: Callable[[], None]) -> bool:
         with self._lock:
-            if self._events or self._closed:
-                return False
             self._readers.append(wake)
-            return True
+        return not (self._events or self._closed)
 
     def _writers_wait(self, wake: Callable[[], None]) -> bool:
         with self._lock:
-            if not self.full():
-                return False
             self._writers.append(wake)
-            return True
+        return self.full()
 
     async def _pause(self, register: Callable[[Callable[[], None]], bool]) -> None:
         loop = asyncio.get_running_loop()
