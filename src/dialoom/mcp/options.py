@@ -13,6 +13,7 @@ from dialoom.mcp.expand import Variables
 from dialoom.mcp.inputs import MCPAnswers
 from dialoom.mcp.login import Visit
 from dialoom.mcp.tokens import MemoryTokenStore, TokenStore
+from dialoom.net.guard import UrlPolicy
 
 if TYPE_CHECKING:
     import httpx2
@@ -33,6 +34,8 @@ class MCPOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`legacy` does not ask for the revisions without a handshake."""
     http: "httpx2.AsyncClient | None" = None
     """A client to send everything through, with its own proxies, limits and headers. It is not closed."""
+    url_policy: UrlPolicy | None = None
+    """Which addresses of remote servers may be reached, for configs that come from others; None for any."""
     auth: "httpx2.Auth | None" = None
     """A login of the program's own, instead of the one in the config."""
     tokens: TokenStore = msgspec.field(default_factory=MemoryTokenStore)

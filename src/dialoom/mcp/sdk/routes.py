@@ -16,6 +16,7 @@ from dialoom.mcp.config_fields import BearerAuth, OAuth, Transport
 from dialoom.mcp.errors import NO_FACTS, McpError, McpFacts
 from dialoom.mcp.options import MCPOptions
 from dialoom.mcp.redact import Redaction
+from dialoom.mcp.sdk.guarded import GuardedTransport
 from dialoom.mcp.sdk.notices import NoticeStream
 from dialoom.mcp.sdk.oauth import oauth_login
 from dialoom.mcp.sdk.outlet import Outlet
@@ -153,7 +154,9 @@ class HttpRoute:
             yield self._options.http
             return
         connect = self._config.timeouts.connect
+        policy = self._options.url_policy
         async with httpx2.AsyncClient(
+            transport=None if policy is None else GuardedTransport(policy),
             # how long an answer may take is for each request to say, so nothing here bounds reading
             timeout=httpx2.Timeout(None, connect=connect, pool=connect),
             limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),

@@ -27,6 +27,7 @@ HTTP: Final = "dialoom.http"
 """Key in the data of an error that stands for an exchange that failed; its value is an `HttpFailure`."""
 MOST_RESUMED: Final = 20
 """So often one place of a cut answer is asked for again; a server that only cuts is given up."""
+MOST_PLACES: Final = 1_000
 GOODBYE_SECONDS: Final = 1.0
 """For the request that ends a session; a server that does not answer it forgets the session by itself."""
 _ERROR_BODY: Final = 64 * 1024
@@ -161,6 +162,8 @@ class SoftClient(httpx2.AsyncClient):
         return httpx2.Response(response.status_code, headers=kept, content=body, request=request)
 
     def _is_spent(self, event_id: str) -> bool:
+        if len(self._resumed) > MOST_PLACES:
+            self._resumed.clear()
         self._resumed[event_id] += 1
         return self._resumed[event_id] > MOST_RESUMED
 
