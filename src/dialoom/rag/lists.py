@@ -18,7 +18,7 @@ _NEIGHBOURS = 10
 _SHARE = 0.98
 _MARGIN = 1.5  # questions lie further from the rows than rows from each other
 _LEAST_PROBES = 8
-_MOST_PROBED = 0.125  # rows taken one by one cost four times what a plain scan of them costs
+_MOST_PROBED = 0.0625  # rows taken one by one cost four times what a plain scan of them costs
 _Numbers = NDArray[np.int32]
 
 
@@ -62,7 +62,7 @@ def build_lists(segments: Sequence[FloatMatrix]) -> Lists:
     """List unit rows, which are at least one and do not change meanwhile; the same rows give the same lists.
 
     About `2 sqrt(n)` lists. A search looks in half more than it takes to find 98 of 100 neighbours of the
-    rows themselves, which is measured on a sample here, and in an eighth of the lists at most.
+    rows themselves, which is measured on a sample here, and in a sixteenth of the lists at most.
     """
     count = sum(map(len, segments))
     chosen = np.random.default_rng(0)
