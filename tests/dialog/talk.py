@@ -91,10 +91,6 @@ def cards(entries: Sequence[Entry]) -> list[CardEntry]:
     return [entry for entry in entries if isinstance(entry, CardEntry)]
 
 
-def text(role: str, content: str) -> TextEntry:
-    return TextEntry(role=role, content=content)  # type: ignore[arg-type] - a role, written short
-
-
 class Echo(MockProvider):
     """Adds the number it is told to itself with a tool, and says what came of it.
 

@@ -58,8 +58,8 @@ class Desk:
         center = Center(Stores(conversations, checkpoints)).add_provider(NotingModel(self._requests))
         return center.add_tool(look).add_tool(pay)
 
-    async def problems(self) -> list[str]:
-        return problems_of(await read_log(self._conversations), turns=TURNS)
+    async def problems(self, turns: int = TURNS) -> list[str]:
+        return problems_of(await read_log(self._conversations), turns=turns)
 
 
 async def reached_in(folder: Path) -> dict[FaultPoint, int]:
@@ -145,7 +145,7 @@ async def test_a_conversation_that_another_program_shortened_is_not_waited_for()
         await soon(later.load())
 
 
-async def test_a_paused_run_is_answered_after_a_restart_and_asked_once(tmp_path: Path) -> None:
+async def test_a_paused_run_is_answered_after_a_restart_and_asked_once() -> None:
     stores = Stores(MemoryConversationStore(), MemoryCheckpointStore())
     mock = MockProvider().queue_tool_call("c1", "refund", {"order": 9}).queue_text("Done.")
     dialog = center_of(mock, refund, stores=stores).new_dialog()
@@ -163,7 +163,6 @@ async def test_a_paused_run_is_answered_after_a_restart_and_asked_once(tmp_path:
 
 async def test_an_answer_given_before_a_crash_is_not_asked_for_again(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    conversations = desk._conversations
     center = desk.center()
     dialog = center.new_dialog()
     dialog.from_dict({"id": DIALOG})
@@ -173,7 +172,7 @@ async def test_an_answer_given_before_a_crash_is_not_asked_for_again(tmp_path: P
     later = await desk.center().open(DIALOG)
     assert (later.waiting, later.is_unfinished) == ((), True)
     await finished(later.resume())
-    assert problems_of((await conversations.load(DIALOG)).entries, turns=1) == []
+    assert await desk.problems(turns=1) == []
 
 
 async def test_a_run_that_the_person_spoke_over_is_forgotten() -> None:

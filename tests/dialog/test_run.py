@@ -219,13 +219,8 @@ async def test_a_tool_shows_its_progress_and_a_card_behind_its_result() -> None:
     tools = [event for event in events if kind(event).startswith("tool.")]
     assert [kind(event) for event in tools] == ["tool.started", "tool.progressed", "tool.finished"]
     assert [message.role for message in mock.requests[1].messages] == ["user", "assistant", "tool"]
-    await center_after(mock, dialog)
-
-
-async def center_after(mock: MockProvider, dialog: Dialog) -> None:
-    """In the next turn the card is one note behind the results."""
     mock.queue_text("fine")
-    await finished(dialog.send("and?"))
+    await finished(dialog.send("and?"))  # in the next turn the card is one note behind the results
     assert [message.role for message in mock.requests[-1].messages] == [
         "user",
         "assistant",
