@@ -34,11 +34,11 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         assert child.wait(BOUND) == 0
 
 
-def run(program: str, *arguments: str, url: str, stdin: str = "", **environment: str) -> str:
-    """Run a program of the peers and return what it printed."""
+def run(program: str, *arguments: str, url: str, folder: Path | None = None, **environment: str) -> str:
+    """Run a program of the peers in `folder` and return what it printed."""
     done = subprocess.run(
         [PEERS / program, *arguments],
-        input=stdin, capture_output=True, text=True, timeout=BOUND, check=False,
+        cwd=folder, capture_output=True, text=True, timeout=BOUND, check=False,
         env={**os.environ, "BASE": url, "TOKEN": TOKEN, **environment},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
@@ -165,5 +165,5 @@ def test_no_call_of_the_document_ends_in_an_error_of_the_server(url: str, tmp_pa
         "--exclude-path-regex", "/events$|/agui/", "--phases", "coverage,fuzzing",
         "--max-examples", "2", "--suppress-health-check", "all", "--request-timeout", "20", "--seed", "1",
         "--no-color",
-        url=url,
+        url=url, folder=tmp_path,
     )  # fmt: skip

@@ -61,7 +61,7 @@ def knowing(settings: ServerSettings, parts: Parts, bases: KnowledgeBases) -> It
 async def test_a_knowledge_base_takes_files_in_and_answers_with_citations(
     parts: Parts, bases: KnowledgeBases, tmp_path: Path
 ) -> None:
-    async def ground(question: str) -> list[object]:
+    async def ground(_conversation: str, question: str) -> list[object]:
         return await bases.passages((await bases.ids())[0], question)
 
     wired = copied(parts, knowledge=bases, ground=ground, center=offline_center)

@@ -8,18 +8,15 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 
 import dialoom
-from dialoom.base.errors import DialoomError, StoreError
+from dialoom.base.errors import StoreError
 from dialoom.base.text import one_line
 from dialoom.dialog import Center, ToolSource
 from dialoom.dialog.settings import capability_names
-from dialoom.llm import Model
 from dialoom.mcp import MCPServerConfig
+from dialoom.server.model_names import models_of
 from dialoom.server.problems import ProblemError, not_found
 from dialoom.server.routes import AnyRoute, Call, Nothing, Route
 from dialoom.tools import Tool
-
-ASK_SECONDS = 10.0
-"""How long a provider has to say which models it offers."""
 
 Fields: TypeAlias = dict[str, Any]
 _Name = Annotated[str, msgspec.Meta(max_length=200)]
@@ -248,7 +245,9 @@ class Catalogue:
         default = self._center.default_provider
         lines: list[ProviderLine] = []
         for provider_id in self._center.provider_ids:
-            models, error = await self._models(provider_id)
+            provider = self._center.get_provider(provider_id)
+            assert provider is not None
+            models, error = await models_of(provider)
             lines.append(
                 ProviderLine(
                     id=provider_id,
@@ -259,17 +258,6 @@ class Catalogue:
                 )
             )
         return lines
-
-    async def _models(self, provider_id: str) -> tuple[tuple[Model, ...], str]:
-        provider = self._center.get_provider(provider_id)
-        assert provider is not None
-        try:
-            async with asyncio.timeout(ASK_SECONDS):
-                return await provider.models(), ""
-        except TimeoutError:
-            return (), f"it did not say within {ASK_SECONDS:g} s which models it has"
-        except DialoomError as error:
-            return (), one_line(str(error), 300)
 
 
 def _server_line(config: MCPServerConfig) -> ServerLine:

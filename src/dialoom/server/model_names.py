@@ -7,8 +7,9 @@ from contextlib import aclosing
 import msgspec
 
 from dialoom.base.errors import DialoomError
+from dialoom.base.text import one_line
 from dialoom.dialog import Center
-from dialoom.llm import ChatOptions, Message, Provider
+from dialoom.llm import ChatOptions, Message, Model, Provider
 from dialoom.llm.events import StreamEvent
 from dialoom.server.problems import ProblemError
 
@@ -30,13 +31,20 @@ async def named_models(center: Center) -> list[NamedModel]:
     for provider_id in center.provider_ids:
         provider = center.get_provider(provider_id)
         assert provider is not None
-        try:
-            async with asyncio.timeout(ASK_SECONDS):
-                models = await provider.models()
-        except (TimeoutError, DialoomError):
-            continue
+        models, _ = await models_of(provider)
         found += [NamedModel(f"{provider_id}:{each.id}", provider, each.id) for each in models]
     return found
+
+
+async def models_of(provider: Provider) -> tuple[tuple[Model, ...], str]:
+    """Return the models of a provider, and why they are not known: "" when they are."""
+    try:
+        async with asyncio.timeout(ASK_SECONDS):
+            return await provider.models(), ""
+    except TimeoutError:
+        return (), f"it did not say within {ASK_SECONDS:g} s which models it has"
+    except DialoomError as error:
+        return (), one_line(str(error), 300)
 
 
 async def find_model(center: Center, name: str) -> NamedModel:
