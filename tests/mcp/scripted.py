@@ -42,7 +42,8 @@ class Scripted:
 
     def transport(self, kind: type[MemoryTransport] = MemoryTransport) -> MemoryTransport:
         """A new connection to this server; the client's end is a `kind`."""
-        theirs, ours = kind.pair()
+        ours, plain = MemoryTransport.pair()
+        theirs = kind(plain._incoming, plain._outgoing)
         self._ends.append(ours)
         self._tasks.append(asyncio.get_running_loop().create_task(self._serve(ours)))
         return theirs

@@ -109,6 +109,16 @@ async def test_a_file_that_may_not_be_run_is_not_tried_again(tmp_path: Path) -> 
     await client.close()
 
 
+async def test_what_a_program_said_before_it_died_can_be_read() -> None:
+    code = "import sys; print('usage: server KEY'); sys.exit('no key')"
+    client = MCPClient(MCPServerConfig("x", command=sys.executable, arguments=["-c", code]))
+    assert client.diagnostics == ()
+    with pytest.raises(McpError, match="it ended with code 1, saying: no key"):
+        await client.initialize()
+    assert client.diagnostics == ("usage: server KEY", "no key")
+    await client.close()
+
+
 async def test_a_version_nobody_knows_is_no_reason_to_try_again() -> None:
     server = Scripted({"initialize": lambda _: {"protocolVersion": "1999-01-01", "capabilities": {}}})
     client = server.client()
@@ -272,19 +282,26 @@ async def test_a_transport_that_breaks_while_it_is_used_ends_its_connection() ->
     class Breaking(MemoryTransport):
         """Fails once it is told to."""
 
+        broken = False
+
         async def receive(self) -> Line | None:
-            if await super().receive() == b"BREAK":
+            line = await super().receive()
+            self.broken = self.broken or line == b"BREAK"
+            if self.broken:
                 raise ConnectionResetError("reset")
-            return b""
+            return line
 
         async def send(self, line: bytes) -> None:
-            raise BrokenPipeError("gone")
+            if b"tools/call" in line:
+                raise BrokenPipeError("gone")
+            await super().send(line)
 
     server = Scripted()
-    client = MCPClient.over(lambda: server.transport(Breaking), name="x", timeouts=McpTimeouts(reconnect=60))
-    starting = asyncio.create_task(client.initialize())
-    async with asyncio.timeout(10):
+    options = McpTimeouts(reconnect=0.01)
+    client = MCPClient.over(lambda: server.transport(Breaking), name="x", timeouts=options)
+    async with asyncio.timeout(10), client:
         with pytest.raises(McpError) as failed:
-            await starting
-        await client.close()
-    assert failed.value.kind == "start"
+            await client.call_tool("x")
+        assert failed.value.kind == "closed"
+        await server.say(b"BREAK")
+        await server.until_asked("initialize", 2)

@@ -132,6 +132,7 @@ class Connection:
         self._backoff = Backoff(timeouts.reconnect, timeouts.max_reconnect, rng=rng)
         self._budget = Budget(MOST_STARTS, STARTS_WITHIN)
         self._live: Live | None = None
+        self._link: Link | None = None
         self._outcome: asyncio.Future[Live | McpError] | None = None
         self._task: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -175,10 +176,9 @@ class Connection:
 
     def diagnostics(self) -> tuple[str, ...]:
         """Return what the server said that is no message: on its output, then on its error output."""
-        noise = tuple(self._live.link.noise) if self._live is not None else ()
-        if self._route is None:
-            return noise
-        lines = (*noise, *self._route.child().stderr_tail)
+        if self._route is None or self._link is None:
+            return ()
+        lines = (*self._link.noise, *self._route.child().stderr_tail)
         return tuple(self._route.redaction.text(line) for line in lines)
 
     async def close(self) -> None:
@@ -241,6 +241,7 @@ class Connection:
             return McpError(str(MissingExtraError("mcp", "mcp")), server=self.name, kind="config")
         hush()  # its loggers are there now
         link: Link = streams.Link()
+        self._link = link
         live: Live | None = None
         try:
             async with AsyncExitStack() as stack:
