@@ -6,7 +6,7 @@ import pytest
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
-from dialoom.server import ServerSettings, Workbench
+from dialoom.server import ServerSettings, Workbench, routes
 from dialoom.server.guard import CSP
 from dialoom.testing.clock import ManualClock
 from tests.server.conftest import TOKEN, URL
@@ -39,19 +39,19 @@ def test_a_host_given_twice_or_not_at_all_is_refused(workbench: Workbench) -> No
         assert status_of(workbench, hosts) in {400, 403}
 
 
-def status_of(workbench: Workbench, headers: list[tuple[bytes, bytes]]) -> int:
+def status_of(workbench: Workbench, headers: list[tuple[bytes, bytes]], method: str = "GET") -> int:
     """Call the app below any client, which would add or merge headers."""
     statuses: list[int] = []
 
     async def receive():
-        return {"type": "http.disconnect"}
+        await asyncio.Event().wait()  # a client that says nothing more
 
     async def send(message):
         if message["type"] == "http.response.start":
             statuses.append(message["status"])
 
     scope = {
-        "type": "http", "method": "GET", "path": LIST, "raw_path": LIST.encode(), "query_string": b"",
+        "type": "http", "method": method, "path": LIST, "raw_path": LIST.encode(), "query_string": b"",
         "headers": headers, "http_version": "1.1", "scheme": "http",
     }  # fmt: skip
     asyncio.run(workbench.app(scope, receive, send))
@@ -174,6 +174,18 @@ def test_what_could_be_no_id_is_not_found(client: TestClient, name: str) -> None
 def test_an_endless_address_is_refused(client: TestClient) -> None:
     assert code_of(client.get(f"{LIST}?q={'x' * 9000}")) == (400, "address_too_long")
     assert code_of(client.get(f"{LIST}/{'x' * 3000}")) == (400, "address_too_long")
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(
+    workbench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(routes, "PIECE_SECONDS", 0.01)
+    headers = [
+        (b"host", b"127.0.0.1:8321"),
+        (b"authorization", f"Bearer {TOKEN}".encode()),
+        (b"content-type", b"application/json"),
+    ]
+    assert status_of(workbench, headers, method="POST") == 408
 
 
 def test_unknown_methods_and_paths_are_told_as_problems(client: TestClient) -> None:

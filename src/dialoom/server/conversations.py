@@ -235,7 +235,7 @@ class Conversations:
     async def export(self, call: Call[FormatQuery, Nothing]) -> Response:
         kind = call.query.format
         conversation = await self._store.load(call.id())
-        text = export_conversation(conversation, kind)
+        text = await asyncio.to_thread(export_conversation, conversation, kind)
         name = f"{conversation.header.title or conversation.id}.{kind}"
         content = text.encode("utf-8", "replace")
         return Response(content, headers=disposition(name), media_type=_MEDIA[kind])

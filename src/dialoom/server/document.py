@@ -97,7 +97,7 @@ def _responses(route: AnyRoute, named: Mapping[type, Schema]) -> Schema:
     problem: Schema = {MEDIA_TYPE: {"schema": named[ProblemDocument]}}
     if route.path.startswith("/v1/"):
         problem["application/json"] = {"schema": _OPENAI_ERROR}
-    reading = (413, 415) if route.body is not Nothing or route.takes else ()
+    reading = (408, 413, 415) if route.body is not Nothing or route.takes else ()
     for status in (*_ALWAYS, *reading, *route.refusals):
         responses[str(status)] = {"description": "refused", "content": problem}
     return responses

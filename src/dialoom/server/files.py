@@ -15,7 +15,7 @@ from starlette.responses import FileResponse, Response
 from dialoom.base.errors import StoreError
 from dialoom.base.text import one_line
 from dialoom.server.problems import ProblemError, not_found
-from dialoom.server.routes import AnyRoute, Call, Nothing, Route, content_type, too_large
+from dialoom.server.routes import AnyRoute, Call, Nothing, Route, body_pieces, content_type, too_large
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 _MIME = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,63}/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}")
@@ -130,7 +130,7 @@ class Files:
         if not _MIME.fullmatch(mime) or mime.startswith("multipart/"):
             raise ProblemError(415, "content_type", "send the bytes with the file's own content type")
         name = unquote(call.header("x-filename"), errors="replace")
-        return await self._store.take(call.request.stream(), name=name, mime=mime)
+        return await self._store.take(body_pieces(call.request), name=name, mime=mime)
 
     async def download(self, call: Call[Nothing, Nothing]) -> Response:
         info = await asyncio.to_thread(self._store.find, call.name("id"))

@@ -25,6 +25,7 @@ _TITLES: Mapping[int, str] = {
     403: "Not allowed",
     404: "Not found",
     405: "Method not allowed",
+    408: "Too slow",
     409: "Conflict",
     412: "Changed meanwhile",
     413: "Too large",

@@ -1,7 +1,8 @@
 """One table says what can be called: it checks and serves the calls, and is the OpenAPI document."""
 
+import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
 
@@ -21,6 +22,7 @@ A = TypeVar("A")
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _MAX_NAME = 400
+PIECE_SECONDS = 30.0
 _EVERY_METHOD = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 
 
@@ -144,11 +146,26 @@ async def read_bytes(request: Request, most: int) -> bytes:
     if declared.isdigit() and int(declared) > most:
         raise too_large(most)
     content = bytearray()
-    async for piece in request.stream():
+    async for piece in body_pieces(request):
         content += piece
         if len(content) > most:
             raise too_large(most)
     return bytes(content)
+
+
+async def body_pieces(request: Request) -> AsyncGenerator[bytes]:
+    """Yield the body as it comes. Raises `ProblemError` when nothing comes for 30 seconds."""
+    stream = request.stream()
+    while True:
+        try:
+            async with asyncio.timeout(PIECE_SECONDS):
+                piece = await anext(stream)
+        except StopAsyncIteration:
+            return
+        except TimeoutError as error:
+            detail = f"nothing came for {PIECE_SECONDS:g} s; send it again"
+            raise ProblemError(408, "too_slow", detail) from error
+        yield piece
 
 
 def too_large(most: int) -> ProblemError:
