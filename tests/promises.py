@@ -1694,9 +1694,20 @@ PROMISES: tuple[Promise, ...] = (
         "mcp-032",
         "004",
         "The stdio transport runs a local server as a child process from command and arguments",
+        "tests/mcp/test_hostile_stdio.py::test_a_python_server_is_started_greeted_listed_and_called",
     ),
-    Promise("mcp-033", "004", "A Python stdio server works end to end: handshake, listing, call"),
-    Promise("mcp-034", "004", "The stdio transport keeps the child's stderr out of the protocol"),
+    Promise(
+        "mcp-033",
+        "004",
+        "A Python stdio server works end to end: handshake, listing, call",
+        "tests/mcp/test_hostile_stdio.py::test_a_python_server_is_started_greeted_listed_and_called",
+    ),
+    Promise(
+        "mcp-034",
+        "004",
+        "The stdio transport keeps the child's stderr out of the protocol",
+        "tests/mcp/test_hostile_stdio.py::test_a_python_server_is_started_greeted_listed_and_called",
+    ),
     Promise(
         "mcp-035",
         "004",
@@ -3807,6 +3818,7 @@ PROMISES: tuple[Promise, ...] = (
         "mcpconfig-036",
         "002",
         "A config of the same name replaces the other one in Center and Dialog",
+        "tests/mcp/test_tool_source.py::test_of_one_name_the_later_config_counts_and_the_dialog_s_over_the_center_s",
     ),
     Promise(
         "mcpconfig-037",
