@@ -4538,7 +4538,12 @@ PROMISES: tuple[Promise, ...] = (
         "Chunker is replaceable; SlidingWindowChunker is built in",
         "tests/house/test_replaceable.py::test_documents_are_cut_embedded_and_ranked_by_parts_of_ones_own",
     ),
-    Promise("docs-019", "004", "VectorStore is replaceable; InMemoryVectorStore is built in"),
+    Promise(
+        "docs-019",
+        "004",
+        "VectorStore is replaceable; InMemoryVectorStore is built in",
+        "tests/rag/test_vector_store.py::test_an_approximate_store_of_ones_own_answers_offline",
+    ),
     Promise(
         "docs-020",
         "004",
@@ -4549,6 +4554,7 @@ PROMISES: tuple[Promise, ...] = (
         "docs-021",
         "004",
         "The MCP transport is replaceable; stdio, streamable HTTP and in-memory are built in",
+        "tests/mcp/test_client.py::test_a_transport_of_one_s_own_needs_four_methods",
     ),
     # docs (seed 004): packaging, documents, examples
     Promise(

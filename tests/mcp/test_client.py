@@ -307,7 +307,7 @@ async def test_listeners_hear_once_of_many_changes_and_survive_each_other() -> N
         assert heard.empty()
 
 
-@pytest.mark.promise("mcp-051")
+@pytest.mark.promise("docs-021", "mcp-051")
 async def test_a_transport_of_one_s_own_needs_four_methods() -> None:
     class Loud:
         """Shouts whatever passes; knows nothing of dialoom."""

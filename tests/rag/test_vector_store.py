@@ -333,7 +333,7 @@ async def test_a_small_store_of_ones_own_works_in_ingestion_and_in_the_query_gra
     assert [source.doc_id for source in state["answer_sources"]] == ["lamp"]
 
 
-@pytest.mark.promise("docs-032")
+@pytest.mark.promise("docs-019", "docs-032")
 def test_an_approximate_store_of_ones_own_answers_offline() -> None:
     script = Path(__file__).parents[2] / "examples" / "own_vector_store.py"
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60, check=True)
