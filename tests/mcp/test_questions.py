@@ -23,6 +23,7 @@ from dialoom.mcp import (
 )
 from dialoom.mcp.inputs import with_defaults
 from tests.mcp.hostile import said, stdio
+from tests.mcp.scripted import Scripted
 
 COLOR = {"type": "object", "properties": {"color": {"type": "string", "default": "green"}}}
 
@@ -167,11 +168,26 @@ async def test_a_model_that_fails_is_an_error_for_the_server() -> None:
 async def test_a_server_learns_which_folders_are_ours() -> None:
     async with connected(MCPAnswers(roots=("/data/my files", "file:///srv"))) as client:
         roots = json.loads(said(await client.call_tool("roots")))["roots"]
-        await client.tell_roots_changed()
     assert roots == [
         {"uri": "file:///data/my%20files", "name": "my files"},
         {"uri": "file:///srv", "name": "srv"},
     ]
+
+
+async def test_folders_may_change_and_the_server_be_told() -> None:
+    folders = ["/old"]
+    server = Scripted()
+    async with (
+        asyncio.timeout(10),
+        server.client(MCPOptions(answers=MCPAnswers(roots=lambda: folders))) as client,
+    ):
+        folders[:] = ["/new"]
+        await client.tell_roots_changed()
+        await server.until_asked("notifications/roots/list_changed")
+        await server.say({"jsonrpc": "2.0", "id": "r", "method": "roots/list"})
+        await server.until(lambda: server.heard[-1].get("id") == "r")
+    answer = next(each for each in server.heard if each.get("id") == "r")
+    assert answer["result"]["roots"] == [{"uri": "file:///new", "name": "new"}]
 
 
 class Booking:

@@ -251,7 +251,7 @@ class MCPClient:
         return await self._session.ask(send)
 
     async def tell_roots_changed(self) -> None:
-        """Tell the server that its folders are others now; ours are asked for again."""
+        """Tell the server that `MCPAnswers.roots` returns other folders now, so that it asks again."""
 
         async def send(live: Live, _: Patience) -> None:
             from dialoom.mcp.sdk import verbs

@@ -1,6 +1,6 @@
 """What a server may ask of us while it works: an answer of a person's, words of a model, our folders."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeAlias, cast
 
 import msgspec
@@ -23,8 +23,8 @@ class MCPAnswers(msgspec.Struct, frozen=True, kw_only=True):
     it, else to `elicit`, and where neither is there the answer is that the person cancelled."""
     elicit: Elicit | None = None
     sampling: Sampling | None = None
-    roots: tuple[str, ...] | None = None
-    """Folders, as paths or `file://` URIs, that the server may work in."""
+    roots: tuple[str, ...] | Callable[[], Sequence[str]] | None = None
+    """Folders that the server may work in, as paths or `file://` URIs, or what returns those of the moment."""
 
 
 def with_defaults(reply: Fields, schema: Fields | None) -> dict[str, object]:

@@ -1,7 +1,7 @@
 """A server's questions and notices, between the SDK's types and JSON values."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -62,11 +62,12 @@ class _Elicitation:
 
 
 class _Roots:
-    def __init__(self, roots: tuple[str, ...]) -> None:
+    def __init__(self, roots: tuple[str, ...] | Callable[[], Sequence[str]]) -> None:
         self._roots = roots
 
     async def __call__(self, _context: object) -> types.ListRootsResult:
-        return types.ListRootsResult(roots=[_root(each) for each in self._roots])
+        places = self._roots() if callable(self._roots) else self._roots
+        return types.ListRootsResult(roots=[_root(each) for each in places])
 
 
 class _Sampler:
