@@ -17,10 +17,11 @@ from dialoom.cli.model import OpenModel, announce, open_model
 from dialoom.cli.progress import say
 from dialoom.cli.serve_flags import ServeFlags
 from dialoom.conversation.cards import FormRegistry, builtin_cards
-from dialoom.dialog import Center, RunPolicy, Skill, Stores
+from dialoom.dialog import Center, RunPolicy, Stores
 from dialoom.llm import ChatOptions, Model
 from dialoom.rag import HashEmbedder, RagConfig
 from dialoom.server import Parts, ServerSettings, Workbench
+from dialoom.server.card_work_knowledge import GROUNDED
 from dialoom.server.knowledge import KnowledgeBases, MountedBase
 from dialoom.server.serving import listen, serve
 from dialoom.server.settings import is_loopback
@@ -87,7 +88,7 @@ async def _run(
             made.add_tool(calculator).add_tool(clock_tool())
             return made.add_skill(GROUNDED) if grounded else made
 
-        async def ground(question: str) -> list[object]:
+        async def ground(_conversation: str, question: str) -> list[object]:
             return await bases.passages(DOCS, question)
 
         parts = Parts(
@@ -103,14 +104,6 @@ async def _run(
         workbench = Workbench(settings, parts)
         announce(opened.choice)
         await serve(workbench, listening, ready=lambda: _tell_address(workbench))
-
-
-GROUNDED = Skill(
-    name="answers-from-sources",
-    description="Answers from the numbered sources that come with a question, and cites them.",
-    instructions=RagConfig().instructions,
-    mode="always",
-)
 
 
 @asynccontextmanager

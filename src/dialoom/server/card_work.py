@@ -1,7 +1,7 @@
-"""The seam for what a card's action does outside the card: handlers by type and action, and what they work with.
+"""What a card's action does outside the card: handlers by type and action, and what they work with.
 
-A handler is called with the action checked and applied, and returns the card's next state. What takes longer it
-starts as a job, which changes the card and shows further ones as it goes.
+A handler is called with the action checked and applied, and returns the card's next state. What takes
+longer it starts as a job, which changes the card and shows further ones as it goes.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ class Desk:
         return rev, card
 
     async def of_type(self, conversation_id: str, name: str) -> list[Card]:
-        """Return the cards of one type in a conversation as they are now, those that cannot be read left out."""
+        """Return a conversation's cards of one type as they are now, those that can be read."""
         transcript = await self._shelf.transcript(conversation_id, await self._count(conversation_id))
         decoded = (self._shelf.cards.decode_entry(each) for each in transcript.cards_of(name))
         return [card for card in decoded if isinstance(card, Card)]

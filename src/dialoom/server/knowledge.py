@@ -121,12 +121,12 @@ class KnowledgeBases:
         await _on_disk(copy)
         return str(place)
 
-    async def passages(self, base_id: str, question: str) -> list[object]:
-        """Return the numbered passages of one base that a question is to be answered from."""
+    async def passages(self, base_id: str, question: str, *, k: int | None = None) -> list[object]:
+        """Return the numbered passages, at most `k`, of one base that a question is to be answered from."""
         base = await self.open(base_id)
         if not question.strip():
             return []
-        found = (await base.ask(SearchChunks(query=question[:MAX_QUESTION], k=self._config.k)))[-1]
+        found = (await base.ask(SearchChunks(query=question[:MAX_QUESTION], k=k or self._config.k)))[-1]
         hits = msgspec.convert(found["hits"], list[_Hit])
         return [
             {"index": at, "id": hit.id, "title": hit.title, "text": hit.text}

@@ -16,7 +16,7 @@ from dialoom.base.errors import UsageError
 from dialoom.conversation.entries import CardEntry, TextEntry
 from dialoom.conversation.grounds import KEY
 from dialoom.conversation.header import to_rfc3339
-from dialoom.dialog import Center, Dialog, DialogEvent, RunFailed, RunFinished, RunHandle, RunStarted
+from dialoom.dialog import Center, Dialog, DialogEvent, RunFailed, RunFinished, RunHandle, RunStarted, Skill
 from dialoom.server.hub import EventHub
 from dialoom.server.problems import ProblemError, not_found
 from dialoom.server.run_tale import RunTale, RunView
@@ -27,7 +27,7 @@ MAX_REMEMBERED = 2_000
 
 
 Ground: TypeAlias = Callable[[str, str], Awaitable[list[object]]]
-"""Finds the numbered passages that in a conversation (its id) a question is to be answered from.
+"""Finds the numbered passages that, in the conversation of this id, a question is to be answered from.
 
 Each has `index`, `id`, `title` and `text`.
 """
@@ -191,7 +191,7 @@ class Talks:
         return index
 
     async def show_later(self, conversation_id: str, entry: CardEntry) -> int:
-        """Show a card once no answer is under way: what a job tells must not come between a call and its result."""
+        """Show a card once no answer is under way, so that it never stands between a call and its result."""
         while (handle := self._handles.get(self.running(conversation_id) or "")) is not None:
             await handle
             await asyncio.sleep(0)  # the dialog lets go of the run after it ended
@@ -203,11 +203,20 @@ class Talks:
         handle = dialog.resume() if dialog.is_unfinished else dialog.run()
         return self._begin(dialog, handle).run_id
 
-    async def switch_on(self, conversation_id: str, skill: str) -> None:
-        """Have the model follow a skill in this conversation. Raises `UsageError` for one there is not."""
+    async def teach(self, conversation_id: str, skill: Skill, *, wanted: bool) -> None:
+        """Give a conversation a skill of its own, or take that back."""
         dialog = await self.open(conversation_id)
-        dialog.activate_skill(skill)
+        if wanted:
+            dialog.add_skill(skill)
+        else:
+            dialog.remove_skill(skill.name)
         await dialog.save()
+
+    def check_idle(self, conversation_id: str) -> None:
+        """Raise `ProblemError` while an answer is under way in a conversation."""
+        run_id = self.running(conversation_id)
+        if run_id is not None:
+            raise _busy(run_id)
 
     async def waits_for(self, conversation_id: str, card_id: str) -> bool:
         """Tell whether a paused run waits for this card."""
@@ -233,9 +242,7 @@ class Talks:
 
     async def remove(self, conversation_id: str) -> None:
         """Delete a conversation for good. Raises `ProblemError` while it is answering."""
-        run_id = self.running(conversation_id)
-        if run_id is not None:
-            raise _busy(run_id)
+        self.check_idle(conversation_id)
         await self._center.remove_dialog(conversation_id)
         self._newest.pop(conversation_id, None)
         self._used.pop(conversation_id, None)

@@ -23,6 +23,9 @@ from dialoom.dialog import Center, Stores, ToolSource
 from dialoom.graph import CheckpointStore, Graph
 from dialoom.server.agui import Agui
 from dialoom.server.background import Background
+from dialoom.server.card_work import CardHandlers, Desk, Keep
+from dialoom.server.card_work_knowledge import KnowledgeWork, grounds
+from dialoom.server.card_work_runs import RUN_HANDLERS
 from dialoom.server.cards import Cards
 from dialoom.server.catalogue import Catalogue
 from dialoom.server.completions import Completions, TextEmbedder
@@ -69,7 +72,9 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     embedder: TextEmbedder | None = None
     """Makes the vectors of `/v1/embeddings`; None leaves that call out."""
     ground: Ground | None = None
-    """Finds the passages that questions are answered from; None answers without any."""
+    """Finds the passages that questions are answered from where a conversation has no base of its own."""
+    card_handlers: CardHandlers = {}
+    """Do the work of cards' actions, over those for knowledge bases and runs that are built in."""
     tool_source: ToolSource | None = None
     """Connects a tool server that people want to try."""
 
@@ -97,8 +102,11 @@ class Workbench:
         self._shelf = Shelf(parts.store, parts.cards, parts.forms, self._running)
         self.store = WatchedStore(parts.store, self.hub, self._shelf)
         self._center = parts.center(Stores(self.store, parts.checkpoints))
-        self._talks = Talks(self._center, self.store, self.hub, ground=parts.ground, clock=clock)
-        self._cards = Cards(self.store, self._shelf, self._talks)
+        self._talks = Talks(self._center, self.store, self.hub, clock=clock)
+        keep = Keep(self._files, self._datasets, self._background)
+        desk = Desk(self.store, self._shelf, self._talks, keep)
+        self._talks.answer_from(grounds(parts.knowledge, desk, parts.ground))
+        self._cards = Cards(self._shelf, desk, _handlers(parts))
         self._streams = Streams(self.hub, self.store, most=settings.max_streams)
         gauges = {
             "open_streams": lambda: self._streams.open,
@@ -174,3 +182,8 @@ class Workbench:
 
     def _running(self, conversation_id: str) -> str | None:
         return self._talks.running(conversation_id)
+
+
+def _handlers(parts: Parts) -> CardHandlers:
+    handlers = {**RUN_HANDLERS, **parts.card_handlers}
+    return handlers if parts.knowledge is None else {**KnowledgeWork(parts.knowledge).handlers(), **handlers}

@@ -11,8 +11,8 @@ from dialoom.conversation.cards.card import Card
 class CardInput(BaseModel):
     """The input of one action; unknown fields are refused.
 
-    `apply` is pure. An action that also needs work outside (a run to cancel, a query to make) leaves the card
-    as it is: whoever hosts the card does the work and appends the card's next state.
+    `apply` is pure. An action that also needs work outside (a run to cancel, a query to make) says so with
+    `needs_work`: whoever hosts the card does the work and appends the card's next state, or refuses.
     """
 
     model_config = ConfigDict(
@@ -21,6 +21,8 @@ class CardInput(BaseModel):
 
     name: ClassVar[str]
     """What the action is called, in `POST .../cards/{id}/actions/{name}`."""
+    needs_work: ClassVar[bool] = False
+    """Whether `apply` alone does not do what the action says."""
 
     def apply(self, card: Card) -> Card:
         """Return the card after this action. Raises `UsageError` when the card cannot take it."""

@@ -9,6 +9,7 @@ from dialoom.conversation.cards.knowledge_base import (
     AddSource,
     AskBase,
     AttachBase,
+    DetachBase,
     KnowledgeBase,
     RemoveSource,
     RetrySource,
@@ -29,7 +30,7 @@ BUILTIN_CARDS: tuple[CardType, ...] = (
     CardType(model=WorkflowStatus, actions=(CancelRun, RetryStep), renderer="steps"),
     CardType(
         model=KnowledgeBase,
-        actions=(AddSource, RetrySource, RemoveSource, AskBase, AttachBase),
+        actions=(AddSource, RetrySource, RemoveSource, AskBase, AttachBase, DetachBase),
         renderer="knowledge-base",
     ),
     CardType(model=XyzLoadCard, actions=(ConfigureLoad, LoadPoints), renderer="points"),

@@ -27,3 +27,4 @@ class RetryRun(CardInput):
     """Try again what failed."""
 
     name = "retry"
+    needs_work = True

@@ -170,6 +170,7 @@ class RunGridding(CardInput):
     """Compute the grid with these settings; what is left out stays."""
 
     name = "run"
+    needs_work = True
 
     method: Method | None = None
     method_params: dict[str, float | int | str | bool | None] | None = None
@@ -184,3 +185,4 @@ class CancelGridding(CardInput):
     """Stop computing."""
 
     name = "cancel"
+    needs_work = True

@@ -80,6 +80,7 @@ class AddSource(CardInput):
     """Read another document: the id of an upload, or an address."""
 
     name = "add_source"
+    needs_work = True
 
     file_id: str | None = None
     url: str | None = None
@@ -89,6 +90,7 @@ class RetrySource(CardInput):
     """Read a source again."""
 
     name = "retry_source"
+    needs_work = True
 
     source_id: str
 
@@ -97,6 +99,7 @@ class RemoveSource(CardInput):
     """Take a source out of the base."""
 
     name = "remove_source"
+    needs_work = True
 
     source_id: str
 
@@ -105,6 +108,7 @@ class AskBase(CardInput):
     """Ask the base, to see what it finds."""
 
     name = "query"
+    needs_work = True
 
     text: str = Field(min_length=1, max_length=4000)
     top_k: int = Field(default=5, ge=1, le=50)
@@ -114,6 +118,7 @@ class AttachBase(CardInput):
     """Answer this conversation from the base."""
 
     name = "attach"
+    needs_work = True
 
     top_k: int | None = Field(default=None, ge=1, le=50)
     mmr_lambda: float | None = Field(default=None, ge=0, le=1)
@@ -121,3 +126,12 @@ class AttachBase(CardInput):
 
     def apply(self, card: Card) -> Card:
         return card.changed(attach=self.model_dump(by_alias=True, exclude_unset=True))
+
+
+class DetachBase(CardInput):
+    """Answer this conversation without the base again."""
+
+    name = "detach"
+
+    def apply(self, card: Card) -> Card:
+        return card.changed(attach=None)

@@ -152,6 +152,15 @@ class CardRegistry:
 
         Raises `UsageError` (`InvalidAnswersError` for a form's answers) when the card does not take it.
         """
+        given = self.read_input(card, action, fields)
+        assert isinstance(card, Card)  # no other has actions
+        try:
+            return given.apply(card)
+        except ValidationError as error:
+            raise _not_taken(card, action, error) from error
+
+    def read_input(self, card: Card | UnknownCard, action: str, fields: Mapping[str, object]) -> CardInput:
+        """Return `fields` as the input of `action`. Raises `UsageError` when the card does not take it."""
         if isinstance(card, UnknownCard) or card.locked:
             raise UsageError(
                 f"this {card.type} card can only be looked at; its type or form is not known here"
@@ -161,9 +170,9 @@ class CardRegistry:
         if action not in actions:
             raise UsageError(f"a {card.type} card has no action {one_line(action, 40)!r}")
         try:
-            return actions[action].model_validate(dict(fields)).apply(card)
+            return actions[action].model_validate(dict(fields))
         except ValidationError as error:
-            raise UsageError(f"action {action} of a {card.type} card: {_first_problem(error)}") from error
+            raise _not_taken(card, action, error) from error
 
     def _card(self, name: str, fields: Payload, forms: FormRegistry | None) -> Card:
         known = self.find(name)
@@ -220,6 +229,10 @@ def _checked(card: Card) -> Card:
         return type(card).model_validate(card.stored())
     except ValidationError as error:
         raise UsageError(f"this {card.type} card is not valid: {_first_problem(error)}") from error
+
+
+def _not_taken(card: Card, action: str, error: ValidationError) -> UsageError:
+    return UsageError(f"action {action} of a {card.type} card: {_first_problem(error)}")
 
 
 def _first_problem(error: ValidationError) -> str:

@@ -45,11 +45,13 @@ class CancelRun(CardInput):
     """Stop the run this card shows."""
 
     name = "cancel"
+    needs_work = True
 
 
 class RetryStep(CardInput):
     """Run a failed step again."""
 
     name = "retry"
+    needs_work = True
 
     step_id: str

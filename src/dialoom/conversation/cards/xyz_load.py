@@ -109,10 +109,12 @@ class XyzLoadCard(Card):
 
 
 class ConfigureLoad(CardInput):
-    """Corrections to the detected layout; what is left out stays."""
+    """Corrections to the detected layout, or another file; what is left out stays."""
 
     name = "configure"
+    needs_work = True
 
+    file_id: str | None = None
     format: Literal["auto", "xyz", "csv", "tsv", "xlsx"] | None = None
     encoding: str | None = None
     delimiter: str | None = None
@@ -130,3 +132,4 @@ class LoadPoints(CardInput):
     """Load the file as configured."""
 
     name = "load"
+    needs_work = True
