@@ -24,7 +24,7 @@ class MCPAnswers(msgspec.Struct, frozen=True, kw_only=True):
     elicit: Elicit | None = None
     sampling: Sampling | None = None
     roots: tuple[str, ...] | Callable[[], Sequence[str]] | None = None
-    """Folders that the server may work in, as paths or `file://` URIs, or what returns those of the moment."""
+    """Folders that the server may work in, as paths or `file://` URIs, or what returns those of now."""
 
 
 def with_defaults(reply: Fields, schema: Fields | None) -> dict[str, object]:
