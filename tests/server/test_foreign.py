@@ -162,8 +162,8 @@ def test_no_call_of_the_document_ends_in_an_error_of_the_server(url: str, tmp_pa
         "--header", f"Authorization: Bearer {TOKEN}",
         "--checks", "not_a_server_error,response_schema_conformance,content_type_conformance,"
         "status_code_conformance",
-        "--exclude-path-regex", "/events$|/agui/", "--phases", "coverage,fuzzing",
-        "--max-examples", "2", "--suppress-health-check", "all", "--request-timeout", "20", "--seed", "1",
+        "--exclude-path-regex", "/events$|/agui/", "--phases", "fuzzing",
+        "--max-examples", "6", "--suppress-health-check", "all", "--request-timeout", "20", "--seed", "1",
         "--no-color",
         url=url, folder=tmp_path,
     )  # fmt: skip
