@@ -16,9 +16,11 @@ from dialoom.cli.knowledge import bring_in, load_options, tell
 from dialoom.cli.model import OpenModel, announce, open_model
 from dialoom.cli.progress import say
 from dialoom.cli.serve_flags import ServeFlags
+from dialoom.cli.serve_tools import tool_servers, tool_source
 from dialoom.conversation.cards import FormRegistry, builtin_cards
 from dialoom.dialog import Center, RunPolicy, Stores
 from dialoom.llm import ChatOptions, Model
+from dialoom.mcp import MCPServerConfig
 from dialoom.rag import HashEmbedder, RagConfig
 from dialoom.server import Parts, ServerSettings, Workbench
 from dialoom.server.card_work_knowledge import GROUNDED
@@ -36,7 +38,7 @@ DOCS = "docs"
 
 def run_server(flags: ServeFlags, knowledge: KnowledgeFlags, model: ModelFlags) -> ExitCode:
     """Serve until Ctrl-C or SIGTERM. The stores outlive the event loop, so that a run can be gone on with."""
-    settings = _settings(flags)
+    settings, servers = _settings(flags), tool_servers(flags)
     with ExitStack() as stack:
         listening = stack.enter_context(listen(settings))
         settings = msgspec.structs.replace(settings, port=listening.getsockname()[1])
@@ -44,7 +46,8 @@ def run_server(flags: ServeFlags, knowledge: KnowledgeFlags, model: ModelFlags) 
         checkpoints = stack.enter_context(
             SqliteCheckpointStore(flags.data / "checkpoints.sqlite", types=AGENT_TYPES)
         )
-        asyncio.run(_run(settings, listening, conversations, checkpoints, knowledge=knowledge, model=model))
+        wired = _Wired(conversations, checkpoints, servers)
+        asyncio.run(_run(settings, listening, wired, knowledge=knowledge, model=model))
     say("stopped")
     return ExitCode.OK
 
@@ -66,11 +69,18 @@ def _settings(flags: ServeFlags) -> ServerSettings:
     )
 
 
+class _Wired(msgspec.Struct, frozen=True):
+    """What is opened before the event loop begins."""
+
+    conversations: SqliteConversationStore
+    checkpoints: SqliteCheckpointStore
+    servers: tuple[MCPServerConfig, ...]
+
+
 async def _run(
     settings: ServerSettings,
     listening: socket.socket,
-    conversations: SqliteConversationStore,
-    checkpoints: SqliteCheckpointStore,
+    wired: _Wired,
     *,
     knowledge: KnowledgeFlags,
     model: ModelFlags,
@@ -80,26 +90,30 @@ async def _run(
         bases = await stack.enter_async_context(_bases(settings, knowledge, opened))
         forms, cards = FormRegistry(), builtin_cards()
         grounded = DOCS in await bases.ids()
+        source = tool_source(wired.servers)
 
         def center(stores: Stores) -> Center:
             policy = RunPolicy(chat=ChatOptions(max_tokens=model.max_tokens))
-            made = Center(stores, forms=forms, cards=cards, policy=policy)
+            made = Center(stores, forms=forms, cards=cards, policy=policy, tool_source=source)
             made.add_provider(opened.provider, default=True, models=_models(opened))
             made.add_tool(calculator).add_tool(clock_tool())
+            for server in wired.servers:
+                made.add_mcp(server)
             return made.add_skill(GROUNDED) if grounded else made
 
         async def ground(_conversation: str, question: str) -> list[object]:
             return await bases.passages(DOCS, question)
 
         parts = Parts(
-            store=conversations,
-            checkpoints=checkpoints,
+            store=wired.conversations,
+            checkpoints=wired.checkpoints,
             center=center,
             cards=cards,
             forms=forms,
             knowledge=bases,
             embedder=HashEmbedder(),
             ground=ground if grounded else None,
+            tool_source=source,
         )
         workbench = Workbench(settings, parts)
         announce(opened.choice)

@@ -24,6 +24,10 @@ class ServeFlags:
     """A further host name people use, such as that of a proxy; may be given more than once."""
     secure: Annotated[bool, Parameter(negative="")] = False
     """People come over https, through a proxy."""
+    server: tuple[str, ...] = ()
+    """Let conversations call the tools of this approved MCP server; may be given more than once."""
+    mcp_config: Path | None = None
+    """The file that lists tool servers; without --server all of it that you approved are used."""
 
 
 NO_SERVE_FLAGS = ServeFlags()
