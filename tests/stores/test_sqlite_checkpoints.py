@@ -296,8 +296,8 @@ def test_a_file_of_the_first_layout_is_brought_up_and_gone_on_with(path: Path) -
             " body BLOB NOT NULL, PRIMARY KEY (thread, version)) WITHOUT ROWID"
         ),
         (
-            "INSERT INTO checkpoint SELECT place >> 32, place & 4294967295, id, created, base, size, since, body"
-            " FROM newer"
+            "INSERT INTO checkpoint SELECT place >> 32, place & 4294967295, id, created, base, size, since,"
+            " body FROM newer"
         ),
         "DROP TABLE newer",
         "PRAGMA user_version = 1",
