@@ -15,8 +15,8 @@ from dialoom.mcp import MCPClient, MCPHost, MCPServerConfig, Transport
 
 PACKAGES = ("mcp", "httpx2")
 SERVER = Path(__file__).with_name("mcp_server.py")
-CALLS = 300
-ROUNDS = 9
+CALLS = 200
+ROUNDS = 15
 LONG_LINE = 40_000_000
 LONG_LINE_SECONDS = 2.0
 PER_CALL = 1.15

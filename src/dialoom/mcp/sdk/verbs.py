@@ -100,9 +100,9 @@ async def ask_until_done(
     """Return the answer, with the server's questions on the way answered by the callbacks of the client."""
     for _ in range(MOST_ROUNDS + 1):
         result = await ask_once(live, make, turn=turn, patience=patience, on_progress=on_progress)
-        patience.alive()
         if not isinstance(result, types.InputRequiredResult):
             return result
+        patience.alive()
         turn = Round(await _replies(live, result.input_requests or {}), result.request_state)
         if not turn.replies:
             await asyncio.sleep(_BETWEEN_ROUNDS)
