@@ -351,3 +351,17 @@ def test_a_store_that_writes_many_threads_remembers_the_place_of_some(
         for checkpoint in (*firsts, *seconds):
             store.save(checkpoint)
         assert [store.load(name) for name in "abcde"] == seconds
+
+
+def test_a_file_that_cannot_be_brought_up_is_left_as_it_is(path: Path) -> None:
+    with SqliteCheckpointStore(path) as store:
+        long_thread(store, 2)
+    damage(path, "ALTER TABLE checkpoint RENAME TO elsewhere")
+    damage(path, "PRAGMA user_version = 1")
+    for _ in range(2):
+        with pytest.raises(StoreError, match="cannot be used"):
+            SqliteCheckpointStore(path)
+    damage(path, "ALTER TABLE elsewhere RENAME TO checkpoint")
+    damage(path, "PRAGMA user_version = 2")
+    with SqliteCheckpointStore(path) as store:
+        assert len(list(store.history("alice"))) == 2
