@@ -116,7 +116,9 @@ class LineStreams(AbstractAsyncContextManager[tuple[Reader, Writer]]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._transport.aclose(hurry=self._link.hurry)
+        # a server that is given up while it starts is owed no wait
+        given_up = isinstance(error, asyncio.CancelledError)
+        await self._transport.aclose(hurry=self._link.hurry or given_up)
 
     async def _take(self) -> Item | None:
         while not self._waiting:
