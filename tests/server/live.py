@@ -44,22 +44,21 @@ class Live:
 @asynccontextmanager
 async def served(parts: Parts, data: Path, **choices: Any) -> AsyncGenerator[Live]:
     """Run a server until the block ends."""
-    listening = listen(ServerSettings(token=TOKEN, data=data, port=0))
-    port = listening.getsockname()[1]
-    settings = ServerSettings(token=TOKEN, data=data, port=port, **choices)
-    workbench = Workbench(settings, parts, clock=ManualClock())
-    ready = asyncio.Event()
-    url = f"http://127.0.0.1:{port}"
-    async with asyncio.TaskGroup() as group:
-        serving = group.create_task(serve(workbench, listening, ready=ready.set))
-        async with asyncio.timeout(BOUND):
-            await ready.wait()
-        headers = {"Authorization": f"Bearer {TOKEN}"}
-        async with httpx2.AsyncClient(base_url=url, headers=headers, timeout=BOUND) as client:
-            live = Live(url, workbench, client, serving)
-            yield live
-            if not serving.done():
-                await live.end()
+    with listen(ServerSettings(token=TOKEN, data=data, port=0)) as listening:
+        port = listening.getsockname()[1]
+        settings = ServerSettings(token=TOKEN, data=data, port=port, **choices)
+        workbench = Workbench(settings, parts, clock=ManualClock())
+        ready = asyncio.Event()
+        async with asyncio.TaskGroup() as group:
+            serving = group.create_task(serve(workbench, listening, ready=ready.set))
+            async with asyncio.timeout(BOUND):
+                await ready.wait()
+            headers = {"Authorization": f"Bearer {TOKEN}"}
+            async with httpx2.AsyncClient(base_url=settings.url, headers=headers, timeout=BOUND) as client:
+                live = Live(settings.url, workbench, client, serving)
+                yield live
+                if not serving.done():
+                    await live.end()
 
 
 class Events:
