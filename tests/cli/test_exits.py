@@ -1,6 +1,7 @@
 """Every way a command can end is one line on stderr and a documented exit code."""
 
 import signal
+import subprocess
 import sys
 
 import pytest
@@ -67,3 +68,9 @@ def _raising(error: BaseException):
         raise error
 
     return command
+
+
+def test_a_command_that_needs_no_documents_loads_none_of_what_reads_them() -> None:
+    code = "import sys, dialoom.cli.app; sys.exit('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")

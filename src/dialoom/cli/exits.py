@@ -12,8 +12,6 @@ from cyclopts import CycloptsError
 
 from dialoom.base.errors import DialoomError, MissingExtraError, StoreError, UsageError
 from dialoom.base.text import one_line
-from dialoom.llm.errors import ProviderError
-from dialoom.rag.errors import LoadError
 
 MESSAGE_LIMIT = 500
 
@@ -37,25 +35,32 @@ class NoModelError(DialoomError):
     code = "no_model"
 
 
-# The first class that fits wins, so the narrow ones stand first.
-_CODES: tuple[tuple[type[DialoomError], ExitCode], ...] = (
-    (NoModelError, ExitCode.NO_MODEL),
-    (LoadError, ExitCode.NO_DOCUMENTS),
-    (StoreError, ExitCode.INDEX),
-    (ProviderError, ExitCode.MODEL),
-    (UsageError, ExitCode.USAGE),
-    (MissingExtraError, ExitCode.USAGE),
-)
+def _codes() -> tuple[tuple[type[DialoomError], ExitCode], ...]:
+    """Return error classes and their codes; the first that fits wins, so the narrow ones stand first.
+
+    Imported when something failed: what models and documents need is not loaded for every command.
+    """
+    from dialoom.llm.errors import ProviderError
+    from dialoom.rag.errors import LoadError
+
+    return (
+        (NoModelError, ExitCode.NO_MODEL),
+        (LoadError, ExitCode.NO_DOCUMENTS),
+        (StoreError, ExitCode.INDEX),
+        (ProviderError, ExitCode.MODEL),
+        (UsageError, ExitCode.USAGE),
+        (MissingExtraError, ExitCode.USAGE),
+    )
 
 
 def exit_code_for(error: DialoomError) -> ExitCode:
     """Return the exit code that tells a script which kind of thing went wrong."""
-    return next((code for kind, code in _CODES if isinstance(error, kind)), ExitCode.FAILED)
+    return next((code for kind, code in _codes() if isinstance(error, kind)), ExitCode.FAILED)
 
 
 def exit_code_named(code: str) -> ExitCode:
     """Return the exit code for the `code` of an error that only its word is left of."""
-    return next((exit_code for kind, exit_code in _CODES if code in _words(kind)), ExitCode.FAILED)
+    return next((exit_code for kind, exit_code in _codes() if code in _words(kind)), ExitCode.FAILED)
 
 
 def complain(message: str) -> None:
