@@ -77,7 +77,7 @@ def test_a_token_is_made_once_for_its_owner_alone(tmp_path: Path) -> None:
     path = tmp_path / "new/token"
     token = load_token(path)
     assert (len(token) >= 32, load_token(path)) == (True, token)
-    assert path.stat().st_mode & 0o777 == 0o600
+    assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
     path.write_bytes(b"\xff")
     with pytest.raises(StoreError, match="cannot be used"):
         load_token(path)

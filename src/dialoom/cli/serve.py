@@ -42,6 +42,7 @@ def run_server(flags: ServeFlags, knowledge: KnowledgeFlags, model: ModelFlags) 
     with ExitStack() as stack:
         listening = stack.enter_context(listen(settings))
         settings = msgspec.structs.replace(settings, port=listening.getsockname()[1])
+        flags.data.mkdir(mode=0o700, parents=True, exist_ok=True)  # what was said is its owner's alone
         conversations = stack.enter_context(SqliteConversationStore(flags.data / "conversations.sqlite"))
         checkpoints = stack.enter_context(
             SqliteCheckpointStore(flags.data / "checkpoints.sqlite", types=AGENT_TYPES)

@@ -45,6 +45,7 @@ class FileStore:
         self._max_total = max_total
         self._incoming = folder / "incoming"
         try:
+            folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # what was said is its owner's alone
             self._incoming.mkdir(parents=True, exist_ok=True)
             for left in self._incoming.iterdir():  # of a process that was killed
                 left.unlink()

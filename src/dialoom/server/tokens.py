@@ -17,7 +17,7 @@ _LINK_SECONDS = 24 * 3600.0
 def load_token(path: Path) -> str:
     """Return the token that `path` holds; at the first start it is made, readable by its owner only."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
