@@ -67,7 +67,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     """Makes the center whose dialogs answer, over stores that tell what changes in them."""
     graphs: Mapping[str, Graph] = {}
     cards: CardRegistry = DEFAULT_CARDS
-    forms: FormRegistry = FormRegistry()
+    forms: FormRegistry = msgspec.field(default_factory=FormRegistry)
     knowledge: KnowledgeBases | None = None
     embedder: TextEmbedder | None = None
     """Makes the vectors of `/v1/embeddings`; None leaves that call out."""
