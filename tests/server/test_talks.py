@@ -153,9 +153,17 @@ async def test_calls_at_once_on_one_conversation_keep_their_order(
             assert shown.json()["code"] == "run_active"
             renamed = await live.client.patch(path, json={"title": "While it runs"})
             assert renamed.json()["title"] == "While it runs"
+            mode = await live.client.patch(path, json={"workflowMode": "guided"})
+            assert mode.json()["code"] == "run_active"
             gate.opened.set()
             await events.until("RUN_FINISHED")
-        assert len(provider.requests) == 1
+            provider.queue_text("again")
+            assert (await live.client.patch(path, json={"workflowMode": "guided"})).status_code == 200
+            await live.client.post(f"{path}/messages", json={"text": "And now?"})
+            seen = await events.until("RUN_FINISHED")
+        headers = [each["value"] for each in seen if each.get("name") == "conversation.updated"]
+        assert headers[-1]["workflowMode"] == "guided"
+        assert len(provider.requests) == 2
 
 
 def told(*events: Any, entries: tuple[Entry, ...] = ()) -> tuple[list[dict[str, Any]], RunTale]:

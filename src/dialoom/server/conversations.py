@@ -154,7 +154,7 @@ class Conversations:
             ),
             Route("GET", one, self.show, answer=ShownHeader, summary="Show a conversation's header"),
             Route(
-                "PATCH", one, self.change, body=ConversationEdit, answer=ShownHeader,
+                "PATCH", one, self.change, body=ConversationEdit, answer=ShownHeader, refusals=(409,),
                 summary="Change title, mode or settings",
             ),
             Route("DELETE", one, self.delete, refusals=(409,), summary="Delete a conversation for good"),
@@ -200,8 +200,8 @@ class Conversations:
     async def change(self, call: Call[Nothing, ConversationEdit]) -> ShownHeader:
         edit, conversation_id = call.body, call.id()
         title = edit.title if isinstance(edit.title, str) else None
-        if edit.workflow_mode is not msgspec.UNSET:
-            await self._store.update(conversation_id, HeaderChange(workflow_mode=edit.workflow_mode))
+        if not isinstance(edit.workflow_mode, msgspec.UnsetType):
+            await self._talks.set_mode(conversation_id, edit.workflow_mode)
         if title is not None or edit.settings != Choice():
             await self._talks.choose(conversation_id, edit.settings, title)
         return self._shelf.header(await self._store.header(conversation_id))

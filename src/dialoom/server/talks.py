@@ -15,7 +15,7 @@ from dialoom.base.clock import SYSTEM_CLOCK, Clock
 from dialoom.base.errors import UsageError
 from dialoom.conversation.entries import CardEntry, TextEntry
 from dialoom.conversation.grounds import KEY
-from dialoom.conversation.header import to_rfc3339
+from dialoom.conversation.header import HeaderChange, WorkflowMode, to_rfc3339
 from dialoom.dialog import Center, Dialog, DialogEvent, RunFailed, RunFinished, RunHandle, RunStarted, Skill
 from dialoom.server.hub import EventHub
 from dialoom.server.problems import ProblemError, not_found
@@ -239,6 +239,15 @@ class Talks:
         if title is not None:
             dialog.set_title(title)
         await dialog.save()
+
+    async def set_mode(self, conversation_id: str, mode: WorkflowMode) -> None:
+        """Set a conversation's mode; its dialog, which knows the old one, is opened anew when needed."""
+        run_id = self.running(conversation_id)
+        if run_id is not None:
+            raise _busy(run_id)
+        await self._store.update(conversation_id, HeaderChange(workflow_mode=mode))
+        if any(each.id == conversation_id for each in self._center.dialogs):
+            await self._center.release_dialog(conversation_id)
 
     async def remove(self, conversation_id: str) -> None:
         """Delete a conversation for good. Raises `ProblemError` while it is answering."""
