@@ -221,7 +221,11 @@ def test_a_round_of_tools_is_told_call_by_call() -> None:
         (StreamBegan, {}),
         entries=entries,
     )
-    assert [(each["content"], each["isError"]) for each in results if each["type"] == "TOOL_CALL_RESULT"] == [
+    assert [
+        (each["content"], each["metadata"]["isError"])
+        for each in results
+        if each["type"] == "TOOL_CALL_RESULT"
+    ] == [
         ("3", False),
         ("no", True),
     ]

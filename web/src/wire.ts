@@ -107,6 +107,7 @@ export interface Place {
   /** Where the event stands in its hub's one sequence. */
   seq: number;
   runId?: string;
+  isError?: boolean;
 }
 
 /** An AG-UI event; `metadata.dialoom` says where it belongs. */

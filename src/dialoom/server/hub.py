@@ -11,7 +11,7 @@ import json
 import secrets
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import msgspec
 
@@ -118,8 +118,12 @@ class EventHub:
                 self._followers.pop(topic, None)
 
     def _frame(self, seq: int, topic: str, event: Event, about: Mapping[str, object]) -> bytes:
-        ours = {"conversation": topic, "seq": seq, **about} if topic else {"seq": seq, **about}
-        line = encode_event({**event, "metadata": {"dialoom": ours}})
+        # what the protocol of the events has no field for stands with our own: its clients take out the rest
+        more = cast("Mapping[str, object]", event.get("metadata", {}))
+        ours = {"seq": seq, **about, **more}
+        line = encode_event(
+            {**event, "metadata": {"dialoom": {"conversation": topic, **ours} if topic else ours}}
+        )
         return b"id: %s.%d\ndata: %s\n\n" % (self.epoch.encode(), seq, line)
 
     def _parse(self, cursor: str) -> int:

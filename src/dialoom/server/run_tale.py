@@ -212,7 +212,7 @@ class RunTale:
             yield {
                 "type": "TOOL_CALL_RESULT", "messageId": f"{self.run_id}/{entry.tool_call_id}",
                 "toolCallId": entry.tool_call_id, "content": entry.content, "role": "tool",
-                "isError": entry.is_error,
+                "metadata": {"isError": entry.is_error},
             }  # fmt: skip
 
     def _finish(self, event: RunFinished) -> Iterator[Event]:
@@ -231,7 +231,8 @@ class RunTale:
         else:
             self._status, outcome = "finished", {"type": "success"}
         yield {
-            "type": "RUN_FINISHED", **self._names(), "outcome": outcome, "stopReason": event.stop_reason,
+            "type": "RUN_FINISHED", **self._names(), "outcome": outcome,
+            "metadata": {"stopReason": event.stop_reason},
         }  # fmt: skip
 
     def _names(self) -> dict[str, object]:

@@ -105,7 +105,7 @@ function streamed(run: Run, event: WireEvent): Run {
       return withCall(run, event, (call) => ({
         ...call,
         result: String(event.content ?? ""),
-        isError: event.isError === true,
+        isError: event.metadata?.dialoom?.isError === true,
         endedAt: new Date().toISOString(),
       }));
     default:
