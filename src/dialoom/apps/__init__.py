@@ -1,0 +1,1 @@
+"""Applications built of the parts below them."""
