@@ -16,6 +16,7 @@ from dialoom.cli.knowledge import bring_in, load_options, tell
 from dialoom.cli.model import OpenModel, announce, open_model
 from dialoom.cli.progress import say
 from dialoom.cli.serve_flags import ServeFlags
+from dialoom.cli.serve_geo import GEO_HANDLERS
 from dialoom.cli.serve_tools import tool_servers, tool_source
 from dialoom.conversation.cards import FormRegistry, builtin_cards
 from dialoom.dialog import Center, RunPolicy, Stores
@@ -115,6 +116,7 @@ async def _run(
             embedder=HashEmbedder(),
             ground=ground if grounded else None,
             tool_source=source,
+            card_handlers=GEO_HANDLERS,
         )
         workbench = Workbench(settings, parts)
         announce(opened.choice)

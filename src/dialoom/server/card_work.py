@@ -83,6 +83,10 @@ class Desk:
         self._jobs[job] = task
         task.add_done_callback(lambda _: self._jobs.pop(job, None))
 
+    def is_going(self, job: str) -> bool:
+        """Tell whether a job is under way."""
+        return job in self._jobs
+
     def stop(self, job: str) -> bool:
         """Cancel a job; return whether it was under way."""
         task = self._jobs.get(job)

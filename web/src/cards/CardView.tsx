@@ -42,6 +42,7 @@ export const CardView = memo(function CardView({ conversation, shown }: { conver
       ) : (
         <Suspense fallback={<p aria-busy="true">…</p>}>
           {/* a card of another state is another form: nothing typed leaks from one to the next */}
+          {typeof shown.card.error === "string" && <p className="problem" role="alert">{shown.card.error}</p>}
           <View key={`${String(shown.card.id)}:${shown.rev}`} conversation={conversation} shown={shown} card={shown.card} />
         </Suspense>
       )}

@@ -2,7 +2,7 @@
 
 import { number, t } from "../i18n/i18n";
 import { Choice } from "./XyzCard";
-import { isDone, recordOf, useActions, useCardDraft } from "./useCard";
+import { isDone, listOf, recordOf, useActions, useCardDraft } from "./useCard";
 import type { CardProps } from "./useCard";
 import { MAX_NODES, METHODS, nodesOf, paramsOf } from "./gridding";
 
@@ -40,7 +40,7 @@ export default function GriddingCard(props: CardProps) {
           {(["nx", "ny", "zMin", "zMax", "nullCount", "rmse", "mae", "elapsedMs"] as const).filter((name) => typeof result[name] === "number").map((name) => <div key={name}><dt>{name}</dt><dd>{number(Number(result[name]))}</dd></div>)}
         </dl>
       )}
-      {Array.isArray(result.files) && <p className="chips">{result.files.map((file) => <a key={String(file)} className="chip" href={`/api/v1/files/${encodeURIComponent(String(file))}`} download>{String(file)}</a>)}</p>}
+      {Array.isArray(result.files) && <p className="chips">{result.files.map((file, at) => <a key={String(file)} className="chip" href={`/api/v1/files/${encodeURIComponent(String(file))}`} download>{listOf<string>(result.fileNames)[at] ?? String(file).slice(0, 12)}</a>)}</p>}
       {problem !== null && <p className="problem" role="alert">{problem}</p>}
       {!done && (
         <div className="buttons">

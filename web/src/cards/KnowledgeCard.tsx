@@ -50,7 +50,11 @@ export default function KnowledgeCard(props: CardProps) {
       )}
       {problem !== null && <p className="problem" role="alert">{problem}</p>}
       {typeof card.kbId === "string" && <TryQuestion base={card.kbId} />}
-      {!shown.locked && <div className="buttons"><button type="button" className="primary" disabled={busy} onClick={() => void act("attach", {})}>{t("answerFromHere")}</button></div>}
+      {!shown.locked && (
+        <div className="buttons">
+          {card.attach ? <button type="button" disabled={busy} onClick={() => void act("detach", {})}>{t("answerWithout")}</button> : <button type="button" className="primary" disabled={busy} onClick={() => void act("attach", {})}>{t("answerFromHere")}</button>}
+        </div>
+      )}
     </div>
   );
 }

@@ -31,12 +31,12 @@ export function WorkflowCard(props: CardProps) {
             {typeof step.progress === "number" && step.status === "running" && <progress max={1} value={step.progress} aria-label={step.displayName || step.id} />}
             {step.message && <span className="help">{step.message}</span>}
             {step.endedAt && <time dateTime={step.endedAt}>{time(step.endedAt)}</time>}
-            {step.status === "failed" && <button type="button" disabled={busy} onClick={() => void act("retry", { stepId: step.id })}>{t("tryAgain")}</button>}
+            {!props.shown.locked && step.status === "failed" && <button type="button" disabled={busy} onClick={() => void act("retry", { stepId: step.id })}>{t("tryAgain")}</button>}
           </li>
         ))}
       </ol>
       {problem !== null && <p className="problem" role="alert">{problem}</p>}
-      {going && <div className="buttons"><button type="button" disabled={busy} onClick={() => void act("cancel", {})}>{t("cancel")}</button></div>}
+      {going && !props.shown.locked && <div className="buttons"><button type="button" disabled={busy} onClick={() => void act("cancel", {})}>{t("cancel")}</button></div>}
     </>
   );
 }

@@ -119,6 +119,7 @@ class GridResult(CardPart):
     elapsed_ms: float | None = None
     image_id: str | None = None
     files: tuple[str, ...] = ()
+    file_names: tuple[str, ...] = ()
 
 
 class GriddingParamCard(Card):
