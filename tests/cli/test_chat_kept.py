@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import sys
 from pathlib import Path
@@ -9,13 +10,17 @@ from pathlib import Path
 import pytest
 
 from dialoom.cli.chat_center import open_stores
+from dialoom.cli.chat_list import MOST_LISTED
+from dialoom.conversation import Conversation, Header
 from dialoom.dialog import Center, Prompt, Skill
 from dialoom.llm import MockProvider
 from dialoom.mcp import MCPServerConfig
+from dialoom.stores import SqliteConversationStore
+from dialoom.testing import ManualClock
 from dialoom.testing.wire import Hold, WireReply, WireServer
 from tests.cli.terminal import Shown, Terminal
 from tests.cli.test_ask import broken_off, event, said
-from tests.cli.test_chat import home, start_chat, typing
+from tests.cli.test_chat import end_chat, home, start_chat, typing
 from tests.dialog.talk import center_of, refund
 
 __all__ = ["home"]
@@ -69,8 +74,84 @@ def test_without_a_conversation_there_is_nothing_to_go_on_with(terminal: Termina
         "dialoom: there is no conversation to go on with; begin one with dialoom chat",
     )
     unknown = terminal.run("chat", "--resume", "nobody", "--offline")
-    assert unknown.code == 5
-    assert "there is no conversation 'nobody'" in unknown.err
+    assert (unknown.code, unknown.err.splitlines()[-1]) == (
+        2,
+        "dialoom: there is no conversation 'nobody'; dialoom chat --list shows those there are",
+    )
+
+
+async def test_the_conversations_there_are_can_be_listed_newest_first(
+    terminal: Terminal, tmp_path: Path
+) -> None:
+    none = await terminal.run_beside("chat", "--list")
+    assert (none.code, none.err) == (
+        2,
+        "dialoom: there are no conversations in .dialoom; begin one with dialoom chat\n",
+    )
+    assert not (tmp_path / ".dialoom").exists()
+    clock = ManualClock()
+    with SqliteConversationStore(tmp_path / ".dialoom/chat.sqlite", clock=clock) as store:
+        for title in ("first", "second"):
+            await clock.advance(60)
+            await store.create(
+                Conversation(Header(id=title, title=title, created=clock.now(), updated=clock.now()))
+            )
+    lines = (await terminal.run_beside("chat", "--list")).out.splitlines()
+    assert [(line.split()[0], line.split()[-1]) for line in lines] == [
+        ("second", "second"),
+        ("first", "first"),
+    ]
+    assert all(re.fullmatch(r"\w+  \d{4}-\d\d-\d\d \d\d:\d\d  \w+", line) for line in lines)
+
+
+async def test_a_long_list_of_conversations_says_that_there_are_more(
+    terminal: Terminal, tmp_path: Path
+) -> None:
+    with SqliteConversationStore(tmp_path / ".dialoom/chat.sqlite") as store:
+        for number in range(MOST_LISTED + 1):
+            await store.create(Conversation(Header(id=f"c{number}", created=0, updated=0)))
+    shown = await terminal.run_beside("chat", "--list")
+    assert (len(shown.out.splitlines()), shown.err) == (
+        MOST_LISTED,
+        f"(the newest {MOST_LISTED}; there are more)\n",
+    )
+
+
+async def test_a_conversation_that_another_chat_has_open_is_not_answered_twice(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold = Hold()
+    half = WireReply(
+        headers={"content-type": "text/event-stream"},
+        body=(
+            event(delta={"content": "Slowly"}),
+            hold,
+            event(delta={}, finish_reason="stop"),
+            b"data: [DONE]\n\n",
+        ),
+    )
+    async with WireServer([half, said("Hello."), said("Anew.")]) as server:
+        child = await start_chat(server)
+        child.stdin.write(b"Tell me.\n/new\n")  # type: ignore[union-attr] - a pipe
+        await hold.reached.wait()
+        typing(monkeypatch)
+        refused = await chat(terminal, server, "--resume")
+        typing(monkeypatch, "hi")
+        beside = await chat(terminal, server)
+        hold.opened.set()
+        await end_chat(child, b"/quit\n")
+        asked = len(server.requests)
+        listed = (await terminal.run_beside("chat", "--list")).out.splitlines()
+        (left,) = (line.split()[0] for line in listed if line.endswith("Tell me."))
+        typing(monkeypatch)
+        later = await chat(terminal, server, left)
+    assert refused.code == 1
+    assert refused.err.splitlines()[-1] == (
+        "dialoom: this conversation is being answered by another dialoom; "
+        "wait until it is left there, or start a new one with dialoom chat"
+    )
+    assert (beside.out, asked) == ("Hello.\n\n", 2)
+    assert later.out == "you: Tell me.\ndialoom: Slowly\n"
 
 
 async def test_an_answer_is_made_anew_and_a_question_put_in_other_words(

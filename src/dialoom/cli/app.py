@@ -94,6 +94,7 @@ def chat_command(
     /,
     *,
     resume: Annotated[bool, Parameter(negative="")] = False,
+    listed: Annotated[bool, Parameter(name="--list", negative="")] = False,
     tool: Annotated[tuple[Literal["calculator", "clock"], ...], Parameter(negative="")] = (),
     server: Annotated[tuple[str, ...], Parameter(negative="")] = (),
     knowledge: KnowledgeFlags = NO_KNOWLEDGE_FLAGS,
@@ -107,6 +108,8 @@ def chat_command(
         The id of a conversation to go on with.
     resume
         Go on with the newest conversation, or the one that is named.
+    listed
+        List the conversations there are, newest first, and end.
     tool
         Let the model call this tool.
     server
@@ -114,7 +117,10 @@ def chat_command(
     """
     from dialoom.cli.chat import chat
     from dialoom.cli.chat_center import ChatFlags
+    from dialoom.cli.chat_list import list_conversations
 
+    if listed:
+        return _wait_for(list_conversations(knowledge.index.parent))
     flags = ChatFlags(conversation=conversation, resume=resume, tools=tool, servers=server)
     return chat(flags, knowledge, model)
 

@@ -14,6 +14,7 @@ from dialoom.cli.answer import Answer, FromDocuments
 from dialoom.cli.ask import source_line
 from dialoom.cli.chat_cards import ask_card
 from dialoom.cli.chat_center import ChatFlags, ChatSkills, center_of, open_dialog, open_stores, use_model
+from dialoom.cli.chat_claim import ConversationClaim
 from dialoom.cli.chat_talk import answer_from_documents, follow, history_lines
 from dialoom.cli.embedder import open_embedder
 from dialoom.cli.exits import ExitCode, complain
@@ -61,11 +62,13 @@ def chat(flags: ChatFlags, knowledge: KnowledgeFlags, model: ModelFlags) -> Exit
         documents = _open_documents(runner, stack, knowledge, opened=opened, embedder=embedder)
         stores = stack.enter_context(open_stores(folder))
         center = _entered(runner, stack, center_of(stores, opened, flags))
-        dialog = runner.run(open_dialog(center, flags))
+        claim = stack.enter_context(ConversationClaim(folder / "chat.lock"))
+        dialog = runner.run(open_dialog(center, flags, claim))
         announce(opened.choice)
         stack.enter_context(_RememberedLines(folder / "chat_history"))
         say("/help tells what you can do here")
-        _Chat(runner, center, stores, opened=opened, documents=documents, dialog=dialog).talk()
+        talk = _Chat(runner, center, stores, opened=opened, documents=documents, claim=claim)
+        talk.talk(dialog)
     return ExitCode.OK
 
 
@@ -106,14 +109,14 @@ class _Chat:
         *,
         opened: OpenModel,
         documents: FromDocuments | None,
-        dialog: Dialog,
+        claim: ConversationClaim,
     ) -> None:
         self._runner = runner
         self._center = center
         self._stores = stores
         self._opened = opened
         self._documents = documents
-        self._dialog = dialog
+        self._claim = claim
         self._skills = ChatSkills(Path.cwd(), Path.home())
         self._last: Answer | None = None
         self._commands: dict[str, Callable[[str], None]] = {
@@ -132,8 +135,9 @@ class _Chat:
             "/export": self._export,
         }
 
-    def talk(self) -> None:
+    def talk(self, dialog: Dialog) -> None:
         """Take up what was left open, then line after line. Ctrl-C between two answers says how to leave."""
+        self._turn_to(dialog)
         self._guarded(self._go_on)
         while True:
             try:
@@ -143,6 +147,11 @@ class _Chat:
                 self._guarded(lambda line=line: self._take(line.strip()))
             except KeyboardInterrupt:
                 say("\nCtrl-D or /quit leaves")
+
+    def _turn_to(self, dialog: Dialog) -> None:
+        """Go on in `dialog`; it is not claimed by anybody else when it is new here."""
+        self._claim.move(dialog.id)
+        self._dialog = dialog
 
     def _guarded(self, work: Callable[[], None]) -> None:
         """Do `work`; what it cannot do is one line, and the conversation goes on."""
@@ -232,7 +241,8 @@ class _Chat:
             print("the last answer cites nothing")
 
     def _begin_anew(self, _: str) -> None:
-        self._dialog, self._last = self._center.new_dialog(), None
+        self._turn_to(self._center.new_dialog())
+        self._last = None
         print("a new conversation")
 
     def _regenerate(self, _: str) -> None:
@@ -261,12 +271,12 @@ class _Chat:
 
     def _ask_again(self, at: int, text: str) -> None:
         """Ask `text` in a branch that ends before the message at `at`."""
-        self._dialog = self._runner.run(self._dialog.branch(at))
+        self._turn_to(self._runner.run(self._dialog.branch(at)))
         self._answer(text)
 
     def _branch(self, _: str) -> None:
         before = self._dialog.id
-        self._dialog = self._runner.run(self._dialog.branch())
+        self._turn_to(self._runner.run(self._dialog.branch()))
         print(f"a branch; the other one is kept: dialoom chat --resume {before}")
 
     def _change_model(self, name: str) -> None:

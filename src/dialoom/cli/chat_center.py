@@ -10,8 +10,10 @@ import msgspec
 from dialoom.agent import AGENT_TYPES
 from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line
+from dialoom.cli.chat_claim import ConversationClaim
 from dialoom.cli.mcp_servers import cleared, client_options, found_server, user_folder
 from dialoom.cli.model import OpenModel
+from dialoom.conversation import ConversationNotFoundError
 from dialoom.dialog import Center, Dialog, FoundSkills, RunPolicy, Stores, TrustFile, find_skills, skill_roots
 from dialoom.llm import Capability, Model
 from dialoom.mcp import MCPClient, MCPServerConfig
@@ -76,19 +78,30 @@ def use_model(center: Center, opened: OpenModel, name: str) -> None:
     center.add_provider(opened.provider, models=(model,))
 
 
-async def open_dialog(center: Center, flags: ChatFlags) -> Dialog:
+async def open_dialog(center: Center, flags: ChatFlags, claim: ConversationClaim) -> Dialog:
     """Return the conversation to go on with: the one that is named, the newest, or a new one.
 
-    Raises `ConversationNotFoundError`, and `UsageError` when there is none to go on with.
+    It is claimed before it is read: opening delivers what a run that died had not said, and a run that
+    another process carries has not died. Raises `ConversationInUseError`, and `UsageError` when there is
+    none to go on with.
     """
-    if flags.conversation:
-        return await center.open(flags.conversation)
-    if not flags.resume:
+    if not flags.conversation and not flags.resume:
         return center.new_dialog()
+    found = flags.conversation or await _newest(center)
+    claim.move(found)
+    try:
+        return await center.open(found)
+    except ConversationNotFoundError as error:
+        raise UsageError(
+            f"there is no conversation {one_line(found, 80)!r}; dialoom chat --list shows those there are"
+        ) from error
+
+
+async def _newest(center: Center) -> str:
     newest = (await center.list_dialogs(limit=1)).headers
     if not newest:
         raise UsageError("there is no conversation to go on with; begin one with dialoom chat")
-    return await center.open(newest[0].id)
+    return newest[0].id
 
 
 class ChatSkills:

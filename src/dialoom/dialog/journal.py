@@ -168,7 +168,7 @@ class Journal:
                 self.id, before=self.transcript.start, limit=READ_AT_ONCE
             )
             if window.start + len(window.entries) < self.transcript.start:
-                raise ConflictError(f"another program shortened conversation {self.id}; open it again")
+                raise ConflictError("another program shortened this conversation; open it again")
             self.transcript.prepend(window.entries, start=window.start)
 
     async def guides(self) -> tuple[str, ...]:

@@ -247,9 +247,9 @@ class DialogRun:
                 standing = await self._ask()
                 return Ended(msgspec.structs.replace(result, waiting=standing.open_cards), standing)
             case reason:
-                error = TurnFailedError(reason, agent.error or reason)
-                newest = self._tap.newest
+                error, newest = TurnFailedError(reason, agent.error or reason), self._tap.newest
                 if reason == "conflict":
+                    error = TurnFailedError(reason, "another program answered this dialog; open it again")
                     newest = await self._base.stores.load_checkpoint(self._journal.id)
                 failed = msgspec.structs.replace(result, error=error)
                 return Ended(failed, newest and Standing(newest))

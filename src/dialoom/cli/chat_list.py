@@ -1,0 +1,37 @@
+"""`dialoom chat --list`: the conversations there are, newest first."""
+
+from datetime import datetime
+from pathlib import Path
+
+from dialoom.base.errors import UsageError
+from dialoom.base.text import one_line
+from dialoom.cli.exits import ExitCode
+from dialoom.cli.progress import say
+from dialoom.conversation import Header, Page
+from dialoom.stores import SqliteConversationStore
+
+MOST_LISTED = 50
+_TITLE = 60
+
+
+async def list_conversations(folder: Path) -> ExitCode:
+    """Print a line for each of the newest conversations in `folder`: id, time of change, title.
+
+    Raises `UsageError` when there is none; nothing is made or changed in the folder.
+    """
+    path = folder / "chat.sqlite"
+    page = Page(())
+    if path.is_file():
+        with SqliteConversationStore(path, read_only=True) as store:
+            page = await store.page(limit=MOST_LISTED)
+    if not page.headers:
+        raise UsageError(f"there are no conversations in {folder}; begin one with dialoom chat")
+    print(*map(_line, page.headers), sep="\n")
+    if page.cursor:
+        say(f"(the newest {MOST_LISTED}; there are more)")
+    return ExitCode.OK
+
+
+def _line(header: Header) -> str:
+    when = datetime.fromtimestamp(header.updated).astimezone()
+    return f"{header.id}  {when:%Y-%m-%d %H:%M}  {one_line(header.title, _TITLE)}".rstrip()
