@@ -37,6 +37,6 @@ export default defineConfig({
     assetsInlineLimit: 0, // the content policy allows no inlined fonts and scripts
   },
   worker: { format: "es" },
-  server: { proxy: { "/api": "http://127.0.0.1:8765", "/login": "http://127.0.0.1:8765" } },
+  server: { proxy: { "/api": "http://127.0.0.1:8321", "/login": "http://127.0.0.1:8321" } },
   test: { environment: "jsdom", include: ["src/**/*.test.{ts,tsx}"], testTimeout: 20_000 },
 });

@@ -5,7 +5,7 @@ import concurrent.futures
 import re
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -137,8 +137,10 @@ def card(kind: str, **fields: object) -> CardEntry:
 
 
 @contextmanager
-def staged(data: Path, *, tools: Sequence[Any] = (refund,), **choices: Any) -> Generator[Stage]:
-    """Serve until the block ends."""
+def staged(
+    data: Path, *, tools: Sequence[Any] = (refund,), more: Mapping[str, Any] | None = None, **choices: Any
+) -> Generator[Stage]:
+    """Serve until the block ends; `more` are further fields of the parts."""
     provider, forms = MockProvider(), FormRegistry(REFUND)
 
     def center(stores: Stores) -> Center:
@@ -148,7 +150,11 @@ def staged(data: Path, *, tools: Sequence[Any] = (refund,), **choices: Any) -> G
         return made
 
     parts = Parts(
-        store=MemoryConversationStore(), checkpoints=MemoryCheckpointStore(), center=center, forms=forms
+        store=MemoryConversationStore(),
+        checkpoints=MemoryCheckpointStore(),
+        center=center,
+        forms=forms,
+        **(more or {}),
     )
     listening = listen(ServerSettings(token=TOKEN, data=data, port=0))
     port = listening.getsockname()[1]

@@ -289,7 +289,11 @@ def test_a_slash_command_puts_a_form_into_the_conversation(page: Page, stage: St
     page.keyboard.press("Enter")
     expect(page.locator(".card[data-type=Form]")).to_be_visible()
     expect(page).to_have_url(re.compile("/c/"))
-    assert len(stage.entries(conversation_id(page))) == 1
+    page.fill("[data-field=order]", "12")
+    page.fill("[data-field=amount]", "3")
+    page.click("text=Submit")
+    expect(page.locator(".badge.submitted")).to_be_visible()
+    assert len(stage.entries(conversation_id(page))) == 2
 
 
 def test_words_around_cards_reach_the_model_as_one_line_each(page: Page, stage: Stage) -> None:

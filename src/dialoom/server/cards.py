@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from dialoom.base.errors import UsageError
+from dialoom.base.ids import new_id
 from dialoom.base.text import one_line
 from dialoom.conversation.cards.card import Card
 from dialoom.conversation.cards.unknown import UnknownCard
@@ -109,7 +110,8 @@ class Cards:
 
     async def show(self, call: Call[Nothing, NewCard]) -> AddedEntry:
         new = call.body
-        text = dump_yaml({"type": new.type, **new.payload})
+        named = {"id": new_id(), **new.payload}  # an action has to name its card
+        text = dump_yaml({"type": new.type, **named})
         card = self._shelf.cards.decode(new.type, text)
         if isinstance(card, UnknownCard):
             raise UsageError(f"this is no {one_line(new.type, 80)} card: {card.reason}")
