@@ -26,6 +26,7 @@ def main() -> int:
     codes = [ask(question) for question in QUESTIONS]
     files = len(list((ROOT / "examples/kb").iterdir()))
     print(f"\ntwo questions over {files} files in {time.monotonic() - began:.1f} s")
+    print("in the browser, with a form and a tool to approve: .venv/bin/python examples/help_desk.py")
     return max(codes)
 
 
