@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 
 from dialoom.cli.serve_geo import GEO_HANDLERS
 from dialoom.llm import OfflineProvider
+from dialoom.llm.messages import SourcePart
 from dialoom.rag import LoadOptions, RagConfig
 from dialoom.server.knowledge import KnowledgeBases
 from tests.page.stage import Stage, ask, card, staged
@@ -38,10 +39,10 @@ def opened(page: Page, stage: Stage, *cards: object) -> str:
     return known
 
 
-def told(page: Page, stage: Stage) -> str:
-    """Return what a model reads of the conversation."""
+def told(page: Page, stage: Stage, words: str = "Go on") -> str:
+    """Return what a model reads of the conversation when a person says `words`."""
     stage.says("seen")
-    ask(page, "Go on")
+    ask(page, words)
     expect(page.locator(".entry.assistant:not(.live) .text")).to_have_text("seen")
     return "\n".join(message.text for message in stage.provider.requests[-1].messages)
 
@@ -104,9 +105,11 @@ def test_a_knowledge_card_takes_a_document_in_and_answers_from_it(page: Page, st
     expect(shown.locator("text=Answer without this base")).to_be_visible()
     page.reload()
     expect(shown.locator("li.done")).to_contain_text("arm.md")
-    sent = told(page, stage)
+    sent = told(page, stage, "For how long is the hitch arm covered?")
     assert "knowledge base: Warranty (docs=1, chunks=1)]" in sent
-    assert ARM in sent
+    assert "answers-from-sources" in sent
+    parts = stage.provider.requests[-1].messages[-1].parts
+    assert [part.text for part in parts if isinstance(part, SourcePart)] == [ARM]
     shown.locator("text=Remove").click()
     expect(shown.locator("li")).to_have_count(0)
 

@@ -115,10 +115,13 @@ async def counting(parts: Parts, folder: Path) -> AsyncIterator[tuple[Live, Coun
         yield live, counter, conversation
 
 
-async def do(live: Live, conversation: str, card: str, action: str, **fields: object) -> Any:
-    shown = await shown_cards(live, conversation)
+async def do(
+    live: Live, conversation: str, card: str, action: str, *, rev: int | None = None, **fields: object
+) -> Any:
+    """Do an action at the card's revision, or at `rev`."""
+    at = (await shown_cards(live, conversation))[card]["rev"] if rev is None else rev
     path = f"{ROOT}/{conversation}/cards/{card}/actions/{action}"
-    return await live.client.post(path, json=fields, headers={"If-Match": str(shown[card]["rev"])})
+    return await live.client.post(path, json=fields, headers={"If-Match": str(at)})
 
 
 async def shown_cards(live: Live, conversation: str) -> dict[str, dict[str, Any]]:
@@ -234,6 +237,25 @@ async def test_trying_again_has_the_question_answered(
             await events.until("RUN_FINISHED")
         log = (await live.client.get(f"{ROOT}/{conversation}/entries")).json()["entries"]
         assert [each.get("content") for each in log if each["kind"] == "Text"][-1] == "Now it is up."
+
+
+async def test_trying_again_with_nothing_to_answer_says_so_on_the_card(parts: Parts, tmp_path: Path) -> None:
+    async with served(parts, tmp_path) as live:
+        conversation = await live.begin()
+        await add_card(live, conversation, "Error", id="e", message="lost", retryable=True)
+        await do(live, conversation, "e", "retry")
+        missing = await do(live, conversation, "nothing", "retry", rev=0)
+        assert code_of(missing) == (404, "not_found")
+        path = f"{ROOT}/broken"
+        text = (
+            "sessionId: broken\nentries:\n- {kind: Special, type: Table, payload: 'id: t1\n\n  rows: many'}\n"
+        )
+        headers = {"Content-Type": "application/yaml"}
+        await live.client.post(f"{ROOT}/import", content=text.encode(), headers=headers)
+        unreadable = await live.client.post(
+            f"{path}/cards/t1/actions/sort", json={}, headers={"If-Match": "0"}
+        )
+        assert code_of(unreadable) == (422, "usage")
 
 
 # Knowledge bases
