@@ -239,11 +239,11 @@ async def test_trying_again_has_the_question_answered(
         assert [each.get("content") for each in log if each["kind"] == "Text"][-1] == "Now it is up."
 
 
-async def test_trying_again_with_nothing_to_answer_says_so_on_the_card(parts: Parts, tmp_path: Path) -> None:
+async def test_a_card_that_is_not_there_or_cannot_be_read_takes_no_action(
+    parts: Parts, tmp_path: Path
+) -> None:
     async with served(parts, tmp_path) as live:
         conversation = await live.begin()
-        await add_card(live, conversation, "Error", id="e", message="lost", retryable=True)
-        await do(live, conversation, "e", "retry")
         missing = await do(live, conversation, "nothing", "retry", rev=0)
         assert code_of(missing) == (404, "not_found")
         path = f"{ROOT}/broken"
