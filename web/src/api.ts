@@ -118,6 +118,7 @@ export const api = {
         "X-Filename": encodeURIComponent(file.name),
       },
     }),
+  fetchImage: (url: string) => read<Stored>("/fetch-image", { json: { url } }),
   import: (file: File) =>
     read<Header>(`/conversations/import${query({ format: file.name.split(".").pop() })}`, {
       body: file,

@@ -42,6 +42,7 @@ from dialoom.server.knowledge_calls import KnowledgeCalls
 from dialoom.server.login import Login
 from dialoom.server.messages import Messages
 from dialoom.server.metrics import Metrics
+from dialoom.server.pictures import Pictures
 from dialoom.server.plain import PlainPage
 from dialoom.server.routes import AnyRoute, serve_table
 from dialoom.server.runs import Runs
@@ -149,6 +150,7 @@ class Workbench:
         yield from Runs(self._talks, self._files).routes()
         yield from self._streams.routes()
         yield from Files(self._files).routes()
+        yield from Pictures(self._files).routes()
         yield from Datasets(self._datasets, self._files).routes()
         yield from Graphs(parts.graphs, parts.checkpoints, self.store, self._talks).routes()
         yield from Catalogue(

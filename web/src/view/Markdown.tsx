@@ -2,6 +2,7 @@
 
 import { memo, useEffect, useMemo, useRef } from "react";
 import type { MouseEvent } from "react";
+import { api } from "../api";
 import { copy } from "../clipboard";
 import { t } from "../i18n/i18n";
 import { note } from "../state/page";
@@ -52,7 +53,7 @@ function clicked(event: MouseEvent<HTMLDivElement>, onCite?: (index: number) => 
   if (target === null) return;
   if (target.dataset.cite !== undefined) onCite?.(Number(target.dataset.cite));
   if (target.dataset.copy !== undefined) void copied(target);
-  if (target.dataset.picture !== undefined) picture(target, target.dataset.picture);
+  if (target.dataset.picture !== undefined) void picture(target, target.dataset.picture);
 }
 
 async function copied(button: HTMLElement): Promise<void> {
@@ -62,21 +63,27 @@ async function copied(button: HTMLElement): Promise<void> {
   setTimeout(() => (button.textContent = t("copy")), 1500);
 }
 
-/** A picture of this server is shown; one of another is a link that a person may follow. */
-function picture(button: HTMLElement, source: string): void {
+/** A picture of this server is shown; one of another is fetched by the server, which asks as nobody in particular. */
+async function picture(button: HTMLButtonElement, source: string): Promise<void> {
   const url = new URL(source, location.origin);
-  if (url.origin === location.origin) {
-    const image = document.createElement("img");
-    image.src = url.href;
-    image.alt = button.textContent ?? "";
-    button.replaceWith(image);
-    return;
-  }
   if (url.protocol !== "http:" && url.protocol !== "https:") return;
-  const link = document.createElement("a");
-  link.href = url.href;
-  link.target = "_blank";
-  link.rel = "noopener noreferrer nofollow";
-  link.textContent = `${t("pictureElsewhere")} ${url.href}`;
-  button.replaceWith(link);
+  if (url.origin === location.origin) return shown(button, url.href);
+  button.disabled = true;
+  try {
+    shown(button, `/api/v1/files/${(await api.fetchImage(url.href)).id}`);
+  } catch {
+    const link = document.createElement("a"); // a person may still follow it
+    link.href = url.href;
+    link.target = "_blank";
+    link.rel = "noopener noreferrer nofollow";
+    link.textContent = `${t("pictureElsewhere")} ${url.href}`;
+    button.replaceWith(link);
+  }
+}
+
+function shown(button: HTMLButtonElement, source: string): void {
+  const image = document.createElement("img");
+  image.src = source;
+  image.alt = button.textContent ?? "";
+  button.replaceWith(image);
 }
