@@ -48,6 +48,12 @@ def test_a_table_with_chinese_names_is_understood_in_any_encoding(encoding: str)
     assert file.columns[3].nulls == 1
 
 
+def test_a_few_chinese_words_above_many_numbers_are_read_as_chinese() -> None:
+    rows = "\n".join(f"{104 + at / 1000} {30 + at / 1000} {at}" for at in range(100))
+    file = read(f"# 经度 纬度 高程\n{rows}\n", "gb18030")
+    assert (file.encoding, axes(file)["z"]) == ("gb18030", ("高程", 0.95))
+
+
 def test_comments_are_passed_over_and_the_last_one_may_name_the_columns() -> None:
     file = read(PLAIN)
     assert (file.delimiter, file.comment_prefix, file.header_row) == (" ", "#", None)

@@ -1,24 +1,17 @@
 """Which column is x, which y and which z: by the names people give them, in English and in Chinese."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
 from dialoom.apps.geo.layout import Column, PointFile
+from dialoom.apps.geo.names import SYNONYMS
 
 AXES: Final = ("x", "y", "z")
 SURE: Final = 0.8
 """A match below this confidence is asked."""
-SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
-    "x": ("x", "east", "easting", "e", "lon", "long", "longitude", "lng", "utm_x", "x_utm", "coord_x",
-          "经度", "东坐标", "横坐标", "东", "x坐标"),
-    "y": ("y", "north", "northing", "n", "lat", "latitude", "utm_y", "y_utm", "coord_y",
-          "纬度", "北坐标", "纵坐标", "北", "y坐标"),
-    "z": ("z", "elev", "elevation", "height", "h", "depth", "alt", "altitude", "value", "val", "thickness",
-          "高程", "深度", "海拔", "标高", "厚度", "值", "z坐标", "h高程"),
-}  # fmt: skip
 _DEGREES = frozenset({"lon", "long", "longitude", "lng", "lat", "latitude", "经度", "纬度"})
 _UNIT = re.compile(r"[(（\[][^)）\]]{0,40}[)）\]]")
 _FINE = re.compile(r"[+-]?\d{1,3}\.\d{4,20}")

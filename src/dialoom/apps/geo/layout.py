@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from dialoom.apps.geo.names import CHINESE
 from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line
 from dialoom.rag.loaders.decode import decode
@@ -17,6 +18,7 @@ MAX_ROWS: Final = 2_000_000
 MAX_COLUMNS: Final = 200
 SAMPLES: Final = 5
 _LOOKED_AT = 50
+_HEAD = 4_096
 _MARKS = ("#", "!", "%", "//")
 _DELIMITERS = ("\t", ";", ",", "|")
 _NULL_WORDS = frozenset({"", "nan", "null", "na", "n/a", "none", "-", "*"})
@@ -79,7 +81,7 @@ def read_points(data: bytes, name: str, hints: Hints) -> PointFile:
     """Read a file of points. Raises `UsageError` (`LoadError` for what is no text) that says what to mend."""
     if len(data) > MAX_BYTES:
         raise UsageError(f"{name} has {len(data)} bytes; at most {MAX_BYTES} are read, split it")
-    declared = None if hints.encoding == "auto" else hints.encoding
+    declared = _named_in_chinese(data) if hints.encoding == "auto" else hints.encoding
     decoded = decode(data, source=name, declared=declared)
     lines = list(enumerate(decoded.text.split("\n")))[hints.skip_rows :]
     mark = next((mark for _, line in lines[:_LOOKED_AT] for mark in _MARKS if line.startswith(mark)), None)
@@ -120,6 +122,20 @@ def number(cell: str, decimal: str, nulls: frozenset[str] = frozenset()) -> floa
         return None
     empty = value in _NULL_NUMBERS or abs(value) >= _BLANKED
     return math.nan if empty else value
+
+
+def _named_in_chinese(data: bytes) -> str | None:
+    """Return GB18030 when the first lines hold a known name in it: too little for a guess by letters."""
+    head = data[:_HEAD].decode("gb18030", "ignore")
+    return "gb18030" if any(name in head for name in CHINESE) and not _is_utf8(data) else None
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _delimiter(lines: Sequence[str]) -> str:
