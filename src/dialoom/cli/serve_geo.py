@@ -1,7 +1,7 @@
 """Files of points in the workbench: what is done on `XyzLoadCard` and `ColumnMatch`, and what comes after."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
 from dialoom.apps.geo import (
@@ -17,6 +17,7 @@ from dialoom.apps.geo import (
     read_points,
     scatter,
     suggested_cell,
+    warnings_of,
 )
 from dialoom.base.errors import UsageError
 from dialoom.base.ids import new_id
@@ -147,8 +148,15 @@ def _configured(
         header_row=file.header_row,
         columns=columns,
         mapping=mapping,
+        warnings=_warnings(file, mapping),
         preview_rows=[[one_line(cell, 200) for cell in row] for row in file.rows[:20]],
     )
+
+
+def _warnings(file: PointFile, mapping: Mapping[str, object]) -> list[str]:
+    """Return what looks wrong about the columns chosen. Raises `UsageError` for one that is not there."""
+    chosen = {axis: file.column(cast("str | int", name)) for axis, name in mapping.items()}
+    return warnings_of(chosen["x"], chosen["y"]) if {"x", "y"} <= chosen.keys() else []
 
 
 def _question(card_id: str, file: PointFile, guessed: Sequence[AxisMatch]) -> ColumnMatch:

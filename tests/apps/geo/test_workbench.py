@@ -150,5 +150,21 @@ async def test_a_file_that_is_not_set_up_is_refused(parts: Parts, tmp_path: Path
         file = await upload(live, "words.txt", "only words\nand more\n")
         await do(live, conversation, "x", "configure", fileId=file)
         assert "choose the columns" in (await do(live, conversation, "x", "load")).json()["detail"]
+        swapped = "lat lon z\n30.5 104.5 1\n"
+        other = await do(live, conversation, "x", "configure", fileId=await upload(live, "s.xyz", swapped))
+        assert (other.json()["card"]["mapping"], len(other.json()["card"]["warnings"])) == (
+            {"x": "lon", "y": "lat", "z": "z"},
+            1,
+        )
+        gone = await do(live, conversation, "x", "configure", mapping={"x": "nowhere"})
+        assert "no column 'nowhere'" in gone.json()["detail"]
+        await do(live, conversation, "x", "configure", mapping={"x": "lat", "y": "lon"})
+        card = (await shown_cards(live, conversation))["x"]["card"]
+        assert [each.partition(":")[0] for each in card["warnings"]] == [
+            "x and y look swapped",
+            "x and y look like degrees, not metres",
+        ]
+        alone = await do(live, conversation, "x", "load")
+        assert "one place" in alone.json()["detail"]
         xlsx = await do(live, conversation, "x", "configure", format="xlsx")
         assert "save the sheet as CSV" in xlsx.json()["detail"]

@@ -3,6 +3,7 @@
 from dialoom.apps.geo.axes import SURE as SURE
 from dialoom.apps.geo.axes import AxisMatch as AxisMatch
 from dialoom.apps.geo.axes import match_axes as match_axes
+from dialoom.apps.geo.axes import warnings_of as warnings_of
 from dialoom.apps.geo.grid import GridJob as GridJob
 from dialoom.apps.geo.grid import GridOutcome as GridOutcome
 from dialoom.apps.geo.grid import compute as compute
