@@ -16,7 +16,17 @@ from dialoom.base.errors import UsageError
 from dialoom.conversation.entries import CardEntry, TextEntry
 from dialoom.conversation.grounds import KEY
 from dialoom.conversation.header import HeaderChange, WorkflowMode, to_rfc3339
-from dialoom.dialog import Center, Dialog, DialogEvent, RunFailed, RunFinished, RunHandle, RunStarted, Skill
+from dialoom.dialog import (
+    Center,
+    Dialog,
+    DialogEvent,
+    RunFailed,
+    RunFinished,
+    RunHandle,
+    RunInProgressError,
+    RunStarted,
+    Skill,
+)
 from dialoom.server.hub import EventHub
 from dialoom.server.problems import ProblemError, not_found
 from dialoom.server.run_tale import RunTale, RunView
@@ -192,10 +202,16 @@ class Talks:
 
     async def show_later(self, conversation_id: str, entry: CardEntry) -> int:
         """Show a card once no answer is under way, so that it never stands between a call and its result."""
-        while (handle := self._handles.get(self.running(conversation_id) or "")) is not None:
-            await handle
-            await asyncio.sleep(0)  # the dialog lets go of the run after it ended
-        return await self.show(conversation_id, entry)
+        while True:
+            handle = self._handles.get(self.running(conversation_id) or "")
+            if handle is not None:
+                await handle
+            try:
+                return await self.show(conversation_id, entry)
+            except RunInProgressError:
+                if self.running(conversation_id) is None:
+                    raise  # of a run that is not ours to wait for
+                # another answer began while the dialog was opened
 
     async def try_again(self, conversation_id: str) -> str:
         """Go on with a run that failed, or have the messages answered anew; return the run's id."""
