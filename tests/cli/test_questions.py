@@ -34,6 +34,8 @@ def test_at_least_18_of_20_questions_cite_the_right_document(
         }
         if question["doc"] not in cited:
             missed.append(f"{question['id']} cites {sorted(cited)}, not {question['doc']}")
+        elif question["must"] not in answer["answer"]:
+            missed.append(f"{question['id']} does not say {question['must']}")
     assert len(QUESTIONS) == 20
     assert len(missed) <= 2, missed
 

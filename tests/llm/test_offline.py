@@ -249,3 +249,18 @@ def test_words_meet_whatever_their_ending_and_fillers_weigh_little() -> None:
         False,
         False,
     ]
+
+
+async def test_a_sentence_that_meets_one_word_only_does_not_lead_the_answer() -> None:
+    kept = "Used trailers are taken back within the same period, but we keep a fee of 12% on a return."
+    beside = "Bank transfers are kept open for 8 days."
+    assert await answer("What fee is kept on return?", kept, beside) == (
+        f"According to your documents: {kept} [1]"
+    )
+
+
+async def test_the_names_of_columns_lead_to_every_row() -> None:
+    rows = "| amount ordered | discount |\n|---|---|\n| 5 to 19 | 5% |\n| 20 to 49 | 10% |\n| 50 | 12% |"
+    assert await answer("Which discount for which amount ordered?", rows) == (
+        "According to your documents: 5 to 19; 5%; 20 to 49; 10%; 50; 12% [1]"
+    )

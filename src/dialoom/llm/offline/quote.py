@@ -15,6 +15,7 @@ MAX_QUOTES = 3
 LEAST_COVERAGE = 0.2
 """The share of what a question asks about that a sentence must touch to count as an answer."""
 _NEXT_BEST = 0.65
+_MOST_ROWS = 8
 _HEADING_SHARE = 0.6
 _RANK_STEP = 0.04
 _SEAM_SHARE = 0.3
@@ -106,7 +107,8 @@ def _best_of(passage: _Passage, asked: _Asked, rank: int) -> list[tuple[float, _
         scores.append(_score(unit, own and with_heading, len(words) / asked.usual, asked=asked))
     if covered < LEAST_COVERAGE:
         return []
-    best = max(scores) / (1 + _RANK_STEP * rank)
+    about = asked.matched(set[str]().union(*passage.words, *passage.headings)) / asked.total
+    best = max(scores) * about / (1 + _RANK_STEP * rank)
     return [(best, passage, scores)]
 
 
@@ -123,6 +125,8 @@ def _around_best(units: Sequence[Unit], scores: Sequence[float]) -> tuple[str, .
     chosen = [at]
     while _leads_on(units, chosen[-1]) and len(chosen) < 4:
         chosen.append(chosen[-1] + 1)
+    while units[at].kind == "heading" and len(chosen) < _MOST_ROWS and _is_next_row(units, chosen[-1]):
+        chosen.append(chosen[-1] + 1)  # the names of columns lead to every row, and not to the first alone
     if chosen[-1] == at or _is_short(units[chosen[-1]]):
         chosen = sorted({*chosen, *_companion(units, scores, chosen[-1])})
     spoken = [place for place in chosen if not _is_preface(units[place])] or chosen
@@ -138,6 +142,10 @@ def _leads_on(units: Sequence[Unit], at: int) -> bool:
     if at + 1 == len(units):
         return False
     return units[at].leads_on or units[at + 1].asks
+
+
+def _is_next_row(units: Sequence[Unit], at: int) -> bool:
+    return units[at].kind == "row" and at + 1 < len(units) and units[at + 1].kind == "row"
 
 
 def _companion(units: Sequence[Unit], scores: Sequence[float], at: int) -> list[int]:

@@ -18,6 +18,18 @@ _STOP_WORDS = frozenset(
         very want was we were what when where which who whom whose why will with would you your"""
     )
 )
+_IRREGULAR: dict[str, str] = dict(
+    re.findall(
+        r"(\w+):(\w+)",
+        """bought:buy brought:bring broken:break broke:break built:build chosen:choose chose:choose
+        drawn:draw driven:drive drove:drive fed:feed found:find gone:go grown:grow grew:grow held:hold
+        kept:keep knew:know known:know laid:lay led:lead left:leave lent:lend lost:lose made:make meant:mean
+        met:meet paid:pay ran:run ridden:ride rode:ride said:say sent:send shown:show sold:sell spent:spend
+        spoken:speak spoke:speak stolen:steal stood:stand taken:take took:take taught:teach thought:think
+        thrown:throw told:tell understood:understand went:go won:win worn:wear wore:wear written:write
+        wrote:write""",
+    )
+)
 _FUNCTION_CHARS = frozenset(
     "的了吗呢吧啊呀嘛是在有和与及或也都就还要会能可以我你您他她它们这那个些不没被把给对从到为上下去来后前时候什么怎样多少几哪谁何如请问想知道告诉关于得着过让跟最很太才再又吧应该"
 )
@@ -65,7 +77,7 @@ def _pairs(run: str) -> Iterator[str]:
 
 def _word(word: str) -> Iterator[str]:
     if word:
-        yield _without_ending(word)
+        yield _without_ending(_IRREGULAR.get(word, word))
 
 
 def _without_ending(word: str) -> str:
