@@ -2,13 +2,15 @@
 
 import gc
 import weakref
+from typing import cast
 
 import pytest
 
+from dialoom.base.errors import UsageError
 from dialoom.dialog import Center, FixedToolSource, Kit, Prompt, Skill
 from dialoom.llm import MockProvider
 from dialoom.mcp.config import MCPServerConfig
-from dialoom.tools import Tool, ToolContext, tool
+from dialoom.tools import Tool, ToolContext, ToolRegistry, tool
 from tests.dialog.talk import add, call, center_of, finished, refund
 
 
@@ -193,3 +195,12 @@ def test_a_kit_over_another_hides_what_has_the_same_name() -> None:
         Prompt("c", "above"),
     ]
     assert above.without_prompt("b").over(below).prompts["b"] == Prompt("b", "below")
+
+
+def test_what_is_no_tool_is_refused_with_what_makes_it_one() -> None:
+    def plain() -> None: ...
+
+    with pytest.raises(UsageError, match="plain is no tool; decorate a function with @tool, or subclass"):
+        Center().add_tool(cast("Tool", plain))
+    with pytest.raises(UsageError, match="'x' is no tool"):
+        ToolRegistry([cast("Tool", "x")])

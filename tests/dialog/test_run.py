@@ -203,6 +203,22 @@ async def test_a_model_reads_the_prompt_view_however_it_is_asked() -> None:
     assert all("\n" not in words and len(words) <= 200 for view in views for _, words in view)
 
 
+async def test_a_tool_may_show_a_card_as_it_is() -> None:
+    @tool
+    async def measure() -> ToolResult:
+        """Measure."""
+        return ToolResult(content="measured", card=Table(title="Depths", rows=(("1",),)))
+
+    mock = MockProvider().queue_events(*calling(call("c1", "measure"))).queue_text("done")
+    dialog = center_of(mock, measure).new_dialog()
+    await finished(dialog.send("go"))
+    entry = dialog.message(3)
+    assert isinstance(entry, CardEntry)
+    card = DEFAULT_CARDS.decode_entry(entry)
+    assert isinstance(card, Table)
+    assert (card.title, card.rows) == ("Depths", (("1",),))
+
+
 async def test_a_tool_shows_its_progress_and_a_card_behind_its_result() -> None:
     @tool
     async def measure(ctx: ToolContext) -> ToolResult:

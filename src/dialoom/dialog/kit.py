@@ -13,6 +13,7 @@ from dialoom.dialog.prompts import Prompt
 from dialoom.dialog.skills import Skill
 from dialoom.mcp.config import MCPServerConfig
 from dialoom.tools import Tool
+from dialoom.tools.tool import check_tool
 
 Item = TypeVar("Item")
 
@@ -31,6 +32,7 @@ class Kit(msgspec.Struct, frozen=True):
     mcps: Mapping[str, MCPServerConfig] = _NO_MCPS
 
     def with_tool(self, tool: Tool) -> Self:
+        check_tool(tool)
         return msgspec.structs.replace(self, tools={**self.tools, tool.name: tool})
 
     def with_skill(self, skill: Skill) -> Self:

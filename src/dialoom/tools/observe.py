@@ -42,7 +42,11 @@ def to_plain(value: object) -> object:
 
 def _encode(value: object) -> object:
     if isinstance(value, DumpsItself) and not isinstance(value, type):
-        return value.model_dump(mode="json")
+        plain = value.model_dump(mode="json")
+        kind = getattr(type(value), "type", None)
+        if isinstance(kind, str) and isinstance(plain, dict):  # the type of a card belongs to its class
+            return {"type": kind, **cast("dict[str, object]", plain)}
+        return plain
     raise TypeError(f"cannot be written as JSON: {one_line(type(value).__qualname__, 80)}")
 
 

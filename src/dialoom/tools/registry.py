@@ -14,7 +14,7 @@ from dialoom.tools.call import CallRunner, refused
 from dialoom.tools.context import ToolRun
 from dialoom.tools.policy import DEFAULT_POLICY, ToolExecutionPolicy
 from dialoom.tools.result import ToolResult, failed
-from dialoom.tools.tool import Tool
+from dialoom.tools.tool import Tool, check_tool
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _MAX_NAMES_SHOWN: Final = 50
@@ -64,7 +64,8 @@ class ToolRegistry:
             self.add(tool)
 
     def add(self, tool: Tool) -> Self:
-        """Register `tool`. Raises `UsageError` when its name is taken or not in form."""
+        """Register `tool`. Raises `UsageError` for what is no tool, or whose name is taken or not in form."""
+        check_tool(tool)
         if not _NAME.fullmatch(tool.name):
             raise UsageError(
                 f"{one_line(tool.name, 80)!r} is no name for a tool; use 1 to 64 letters, digits, _ and -"

@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 
 from dialoom.base.errors import DialoomError, UsageError
+from dialoom.base.text import one_line
 from dialoom.llm.json_schema import Violation
 from dialoom.tools.context import ToolContext
 
@@ -61,6 +62,13 @@ class Tool(ABC):
 
     def cancel(self) -> None:  # noqa: B027 - a hook: doing nothing is a good answer
         """Called from another thread when a call is given up, so that a blocked one can be freed."""
+
+
+def check_tool(value: object) -> None:
+    """Raise `UsageError` for what is no tool, such as a function without its decorator."""
+    if not isinstance(value, Tool):
+        name = getattr(value, "__name__", None) or repr(value)
+        raise UsageError(f"{one_line(name, 80)} is no tool; decorate a function with @tool, or subclass Tool")
 
 
 class StoppableTool(Tool):
