@@ -37,6 +37,7 @@ def test_a_byte_order_mark_is_believed_and_not_kept(mark: bytes, codec: str) -> 
         (CHINESE, "gbk", "gb18030"),
         ("退款需要", "gb18030", "gb18030"),
         ("你好", "gb18030", "gb18030"),
+        ("# 点\n1 2 3\n", "gb18030", "gb18030"),
         ("退款需要三個工作天", "big5", "big5hkscs"),
         ("払い戻しには三営業日かかります。", "shift_jis", "cp932"),
         ("払い戻しは", "euc_jp", "euc_jis_2004"),

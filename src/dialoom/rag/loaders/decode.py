@@ -20,6 +20,7 @@ _CHINESE = "gb18030"
 _CODE_PAGES = ("cp874", "koi8-r", "koi8-u", *(f"cp{page}" for page in range(1250, 1259)))
 _LEGACY = (_CHINESE, "big5hkscs", "cp932", "euc-jp", "euc_jis_2004", "cp949", *_CODE_PAGES)
 _SAMPLE = 65_536
+_UNSURE = 0.1
 _BAD_BYTES_PER_GOOD_CHARACTER = 0.1
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _HIGH_RUN = re.compile(rb"[\x80-\xff]+")
@@ -105,7 +106,7 @@ def _legacy(data: bytes) -> Decoded:
     order = sorted(likely, key=lambda name: -likely[name])
     if order and likely.get("cp1252", 0.0) >= 0.7 * likely[order[0]]:
         order.insert(0, "cp1252")  # a few accents fit many code pages; the western one is the common one
-    if not order or (order[0] in _CODE_PAGES and _looks_chinese(data[:_SAMPLE])):
+    if not order or _is_rather_chinese(data[:_SAMPLE], order[0], likely.get(order[0], 0.0)):
         order.insert(0, _CHINESE)
     for encoding in order:
         text = _strict(data, encoding)
@@ -114,9 +115,16 @@ def _legacy(data: bytes) -> Decoded:
     return _replace_bad(data, order[0])
 
 
-def _looks_chinese(sample: bytes) -> bool:
-    """Whether runs of high bytes come in pairs and nearly all are common simplified characters."""
+def _is_rather_chinese(sample: bytes, guess: str, confidence: float) -> bool:
+    """Whether a guess gives way to GB 18030: one of the code pages, or one that little speaks for."""
+    if guess in _CODE_PAGES:
+        return _looks_chinese(sample, least=4)
+    return confidence < _UNSURE and _looks_chinese(sample, least=2)
+
+
+def _looks_chinese(sample: bytes, *, least: int) -> bool:
+    """Whether runs of high bytes, `least` or more, come in pairs and nearly all are common characters."""
     runs = _HIGH_RUN.findall(sample)
     high = b"".join(run for run in runs if len(run) % 2 == 0)
     every = sum(map(len, runs))
-    return every >= 4 and 2 * len(_COMMON_CHINESE.findall(high)) >= 0.9 * every
+    return every >= least and 2 * len(_COMMON_CHINESE.findall(high)) >= 0.9 * every
