@@ -64,6 +64,42 @@ CASES = {
     ),
     "empty question": (["ask", " ", "--docs", "docs"], 2, "the question is empty; ask something"),
     "no question": (["ask"], 2, "QUESTION requires an argument"),
+    "two words": (
+        ["ask", "hi", "there"],
+        2,
+        "'there' is one word too many for dialoom ask; put the question",
+    ),
+    "two folders": (
+        ["ingest", "a", "b"],
+        2,
+        "'b' is one word too many for dialoom ingest; see dialoom ingest",
+    ),
+    "its own help": (["ask"], 2, "See dialoom ask --help."),
+    "no place for a chat": (
+        ["chat", "--offline", "--index", "docs/refunds.md/x/k"],
+        5,
+        "no conversation can be",
+    ),
+    "no questions": (
+        ["rag", "eval", "asked/none.jsonl"],
+        2,
+        "there are no questions in asked/none.jsonl",
+    ),
+    "question of nothing": (
+        ["rag", "eval", "asked/one.jsonl"],
+        2,
+        "line 1: the question names no document",
+    ),
+    "question without docs": (
+        ["rag", "eval", "asked/two.jsonl"],
+        2,
+        "there is no document 'd'; name the folder",
+    ),
+    "no file of questions": (
+        ["rag", "eval", "nope.jsonl"],
+        2,
+        "nope.jsonl cannot be read (no such file or dir",
+    ),
     "unknown option": (["ask", "q", "--nope"], 2, "Unknown option: --nope"),
     "unknown command": (["aks"], 2, 'Unknown command "aks". Did you mean "ask"?'),
     "bad number": (["ask", "q", "--top-k", "0"], 2, "Must be >= 1"),
@@ -79,6 +115,10 @@ def test_each_mistake_gets_its_line_and_its_code(
     Path("broken").mkdir()
     Path("broken/report.pdf").write_text("not a pdf", encoding="utf-8")
     Path("strange").mkdir()
+    Path("asked").mkdir()
+    Path("asked/none.jsonl").touch()
+    Path("asked/one.jsonl").write_text('{"question": "q", "answer": "a"}', encoding="utf-8")
+    Path("asked/two.jsonl").write_text('{"question": "q", "doc": "d", "answer": "a"}', encoding="utf-8")
     Path("strange/tool.exe").write_bytes(b"MZ")
     Path("strange/blank.txt").write_text(" \n", encoding="utf-8")
     shown = terminal.run(*words)
@@ -122,3 +162,16 @@ def test_one_broken_file_is_named_and_the_others_go_in(terminal: Terminal, docs:
     assert lines[0].startswith("docs: 1 read, 2 failed (1 new passage, ")
     assert [line.split()[2].rpartition("/")[2] for line in lines[1:3]] == ["broken.pdf", "locked.docx"]
     assert lines[3] == f"{INDEX}: 1 passage of 1 document"
+
+
+def test_what_was_skipped_and_lines_that_are_broken_are_told(terminal: Terminal, docs: Path) -> None:
+    (docs / "tool.exe").write_bytes(b"MZ")
+    os.mkfifo(docs / "pipe.txt")
+    (docs / "faq.jsonl").write_text('{"id": "a", "text": "yes"}\nnot json\n', encoding="utf-8")
+    told = terminal.run("ingest", str(docs)).err.splitlines()[1:-1]
+    folder = docs.absolute()
+    assert [line.partition("; ")[0].partition(" (JSON")[0] for line in told][:2] == [
+        f"  skipped: {folder}/pipe.txt (no regular file)",
+        f"  skipped: {folder}/tool.exe (of a kind that is not read)",
+    ]
+    assert told[2].startswith(f"  note: line 2 of {folder}/faq.jsonl is not a JSON object (")

@@ -167,6 +167,7 @@ async def test_an_answer_is_made_anew_and_a_question_put_in_other_words(
         "/branch",
         "/history",
         "/edit",
+        "/edit 99 hey",
     )
     replies = [said(words) for words in ("a", "b", "c", "d", "e")]
     async with WireServer(replies) as server:
@@ -180,9 +181,10 @@ async def test_an_answer_is_made_anew_and_a_question_put_in_other_words(
     ]
     assert "a branch; the other one is kept: dialoom chat --resume " in shown.out
     assert shown.out.endswith("you: uno\ndialoom: e\n")
-    assert shown.err.splitlines()[-1] == (
-        "dialoom: say what to change: /edit TEXT for your last words, /edit N TEXT for the Nth"
-    )
+    assert shown.err.splitlines()[-2:] == [
+        "dialoom: say what to change: /edit TEXT for your last words, /edit N TEXT for the Nth",
+        "dialoom: you asked 1 question, so there is no question 99; /history shows them",
+    ]
 
 
 async def test_a_tool_is_called_and_its_trace_can_be_read(

@@ -60,9 +60,9 @@ def chat(flags: ChatFlags, knowledge: KnowledgeFlags, model: ModelFlags) -> Exit
         opened = _entered(runner, stack, open_model(model))
         embedder = _entered(runner, stack, open_embedder(model.config))
         documents = _open_documents(runner, stack, knowledge, opened=opened, embedder=embedder)
+        claim = stack.enter_context(ConversationClaim(folder))
         stores = stack.enter_context(open_stores(folder))
         center = _entered(runner, stack, center_of(stores, opened, flags))
-        claim = stack.enter_context(ConversationClaim(folder / "chat.lock"))
         dialog = runner.run(open_dialog(center, flags, claim))
         announce(opened.choice)
         stack.enter_context(_RememberedLines(folder / "chat_history"))
@@ -257,8 +257,11 @@ class _Chat:
         if not number.isdecimal():
             number, text = "0", rest
         mine = self._mine()
-        if not text.strip() or not 0 <= int(number) <= len(mine) or not mine:
+        if not text.strip():
             raise UsageError("say what to change: /edit TEXT for your last words, /edit N TEXT for the Nth")
+        if not mine or not 0 <= int(number[:9]) <= len(mine):
+            asked = counted(len(mine), "question")
+            raise UsageError(f"you asked {asked}, so there is no question {number[:9]}; /history shows them")
         self._ask_again(mine[int(number) - 1][0], text.strip())
 
     def _mine(self) -> list[tuple[int, str]]:

@@ -7,13 +7,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from dialoom.base.errors import DialoomError
+from dialoom.base.errors import DialoomError, StoreError
 
 if sys.platform == "win32":  # pragma: no cover - the suite runs on POSIX
     import msvcrt
 else:
     import fcntl
 
+NAME: Final = "chat.lock"
 PLACES: Final = 2**40
 """Each conversation is one byte of the lock file; so many that two of them hardly share one."""
 
@@ -37,8 +38,17 @@ class ConversationClaim:
     when a process dies.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    def __init__(self, folder: Path) -> None:
+        """Claim in `folder`, which is made when it is not there. Raises `StoreError` when nothing can be."""
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._descriptor = os.open(folder / NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            reason = (error.strerror or "error").lower()
+            raise StoreError(
+                f"no conversation can be kept in {folder} ({reason}); "
+                "name a file in a folder of yours: --index FOLDER/knowledge.sqlite"
+            ) from error
         self._place: int | None = None
 
     def __enter__(self) -> Self:

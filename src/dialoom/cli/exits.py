@@ -8,7 +8,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from threading import current_thread, main_thread
 
-from cyclopts import CycloptsError
+from cyclopts import CycloptsError, UnusedCliTokensError
 
 from dialoom.base.errors import DialoomError, MissingExtraError, StoreError, UsageError
 from dialoom.base.text import one_line
@@ -79,7 +79,7 @@ def run_command(command: Callable[[], ExitCode | None]) -> ExitCode:  # noqa: PL
         complain(str(error))
         return exit_code_for(error)
     except CycloptsError as error:
-        complain(f"{error} See dialoom --help.")
+        complain(_usage(error))
         return ExitCode.USAGE
     except KeyboardInterrupt:
         _close_in_peace()
@@ -96,6 +96,16 @@ def run_command(command: Callable[[], ExitCode | None]) -> ExitCode:  # noqa: PL
             traceback.print_exc()
         complain(f"internal error: {type(error).__name__}: {error}; set DIALOOM_DEBUG=1 to see where")
         return ExitCode.FAILED
+
+
+def _usage(error: CycloptsError) -> str:
+    """Return what is wrong with the words of a command, and whose help says more."""
+    own = " ".join(("dialoom", *(error.command_chain or ())))
+    if isinstance(error, UnusedCliTokensError):
+        extra = " ".join(error.unused_tokens or ())
+        what = "put the question in quotes" if own == "dialoom ask" else f"see {own} --help"
+        return f"{extra!r} is one word too many for {own}; {what}"
+    return f"{error} See {own} --help."
 
 
 def _words(kind: type[DialoomError]) -> set[str]:

@@ -19,7 +19,17 @@ from dialoom.rag.sync_events import (
     SyncReport,
 )
 
-MAX_FAILURES_SHOWN = 10
+MAX_SHOWN = 10
+"""So many files of a kind are told one by one."""
+_REASONS = {
+    "hidden": "hidden",
+    "unsupported": "of a kind that is not read",
+    "unreadable": "may not be read",
+    "loop": "a link to a folder that was read already",
+    "special": "no regular file",
+    "depth": "too many folders deep",
+    "outside": "a link out of the folder",
+}
 
 
 class IngestBar:
@@ -66,7 +76,7 @@ class IngestBar:
 
 
 def report_lines(report: SyncReport, name: str) -> list[str]:
-    """Return what a sync came to: one line of figures, then one for each of the first failures."""
+    """Return what a sync came to: a line of figures, then one for each of the first files to be told of."""
     figures = {
         "read": report.done,
         "unchanged": report.unchanged,
@@ -81,11 +91,19 @@ def report_lines(report: SyncReport, name: str) -> list[str]:
         lines.append(f"  {documents} in {counted(report.done, 'file')}: each record of a JSONL file is one")
     if report.outside:
         lines.append(f"  not followed: {counted(report.outside, 'link')} out of the folder")
-    lines += [f"  not read: {one_line(failure.message)}" for failure in report.failures[:MAX_FAILURES_SHOWN]]
-    more = report.failed - MAX_FAILURES_SHOWN
-    if more > 0:
-        lines.append(f"  not read: {more} more")
+    lines += _first("not read", [failure.message for failure in report.failures], report.failed)
+    skipped = [f"{each.source} ({_REASONS.get(each.reason, each.reason)})" for each in report.left_out]
+    lines += _first("skipped", skipped, report.skipped)
+    warnings = [warning.message for warning in report.warnings]
+    lines += _first("note", warnings, len(warnings))
     return lines
+
+
+def _first(what: str, told: list[str], total: int) -> list[str]:
+    """Return a line for each of the first of `told`, and how many more of `total` there are."""
+    more = total - min(len(told), MAX_SHOWN)
+    rest = [f"  {what}: {more} more"] if told and more > 0 else []
+    return [*(f"  {what}: {one_line(each)}" for each in told[:MAX_SHOWN]), *rest]
 
 
 def counted(number: int, thing: str) -> str:

@@ -68,6 +68,10 @@ async def rag_eval(
     """Print how well the questions of a file are answered from its own passages or from `docs`."""
     documents = load_document(docs, load_options(DEFAULT_INDEX)) if docs is not None else []
     asked = load_eval_set(questions, documents)
+    if not asked.questions:
+        raise UsageError(
+            f"there are no questions in {questions}; write one on each line, with doc and answer"
+        )
     async with open_embedder(config) as embedder:
         for line in await eval_lines(asked, embedder=embedder, chunker=chunker, tuned=tuned):
             print(line, flush=True)

@@ -101,7 +101,9 @@ def load_eval_set(path: str | os.PathLike[str], documents: Iterable[Document] = 
         data = target.read_bytes()
     except OSError as error:
         reason = (error.strerror or "error").lower()
-        raise InvalidOptionsError(f"the evaluation set {target} cannot be read ({reason})") from error
+        raise InvalidOptionsError(
+            f"the evaluation set {target} cannot be read ({reason}); check the path"
+        ) from error
     if target.suffix.lower() in {".jsonl", ".ndjson"}:
         return _from_lines(data, target, list(documents))
     try:
@@ -148,8 +150,11 @@ def _from_lines(data: bytes, target: Path, documents: list[Document]) -> EvalSet
 def _answered(line: _Line, known: Mapping[str, Document], where: str) -> Answered:
     ends = [document for name, document in known.items() if name.endswith(f"/{line.doc}")]
     document = known.get(line.doc) or (ends[0] if len(ends) == 1 and line.doc else None)
+    if not line.doc:
+        raise InvalidOptionsError(f'{where}: the question names no document; add "doc" with the id of one')
     if document is None:
-        raise InvalidOptionsError(f"{where}: there is no document {line.doc!r}; name one by its id")
+        todo = "name one by its id" if known else "name the folder it is in (--docs), or put it into the set"
+        raise InvalidOptionsError(f"{where}: there is no document {line.doc!r}; {todo}")
     start = document.text.find(line.answer) if line.answer else -1
     if start < 0:
         raise InvalidOptionsError(

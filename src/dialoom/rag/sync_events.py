@@ -44,7 +44,7 @@ class DocumentRemoved(Event, frozen=True, kw_only=True, tag="ingest.document_rem
 
 
 class SyncReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What a sync came to. `failures` and `warnings` hold the first thousand of each."""
+    """What a sync came to. `failures`, `warnings` and `left_out` hold the first thousand of each."""
 
     files: int = 0
     done: int = 0
@@ -61,6 +61,8 @@ class SyncReport(msgspec.Struct, frozen=True, kw_only=True):
     cancelled: bool = False
     failures: list[DocumentFailed] = []
     warnings: list[LoadWarning] = []
+    left_out: list[DocumentSkipped] = []
+    """Those that were skipped, with the reason; a file that is unchanged is none of them."""
 
 
 class IngestFinished(Event, frozen=True, kw_only=True, tag="ingest.finished"):

@@ -31,6 +31,7 @@ class SyncLedger:
         self._counts = dict.fromkeys(_COUNTED, 0)
         self._failures: list[DocumentFailed] = []
         self._warnings: list[LoadWarning] = []
+        self._left_out: list[DocumentSkipped] = []
 
     def started(self, root: str, total: int) -> IngestStarted:
         self._files = total
@@ -53,7 +54,10 @@ class SyncLedger:
     def skipped(self, source: str, reason: str) -> DocumentSkipped:
         self._counts["unchanged" if reason == "unchanged" else "skipped"] += 1
         self._counts["outside"] += reason == "outside"
-        return DocumentSkipped(run_id=self._run_id, seq=self._next(), source=source, reason=reason)
+        event = DocumentSkipped(run_id=self._run_id, seq=self._next(), source=source, reason=reason)
+        if reason != "unchanged" and len(self._left_out) < _KEPT:
+            self._left_out.append(event)
+        return event
 
     def failed(self, source: str, code: str, message: str) -> DocumentFailed:
         self._counts["failed"] += 1
@@ -75,6 +79,7 @@ class SyncLedger:
             cancelled=cancelled,
             failures=self._failures,
             warnings=self._warnings,
+            left_out=self._left_out,
             **self._counts,
         )
         return IngestFinished(run_id=self._run_id, seq=self._next(), report=report)
