@@ -87,4 +87,4 @@ def test_benches_run_from_a_clone_and_are_said_to_be_missing_elsewhere(
 def test_a_bench_that_is_not_there_is_answered_with_those_that_are(terminal: Terminal) -> None:
     shown = terminal.run("bench", "nope")
     assert shown.code == 2
-    assert "there is no bench 'nope'; there are: imports" in shown.err
+    assert shown.err.startswith("dialoom: there is no bench 'nope'; there are: imports")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import dialoom
 from dialoom.base.errors import UsageError
-from dialoom.cli.exits import ExitCode
+from dialoom.cli.exits import ExitCode, complain
 
 ROOT = Path(dialoom.__file__).resolve().parents[2]
 
@@ -18,5 +18,8 @@ def bench(names: Sequence[str], *, as_json: bool, cases: Sequence[Path] = (), ro
         raise UsageError("benches are not part of the package; clone the repository and run make bench there")
     files = [word for case in cases for word in ("--cases", str(case.resolve()))]
     command = [sys.executable, "-m", "bench", *names, *(["--json"] if as_json else []), *files]
-    done = subprocess.run(command, cwd=root, check=False)  # noqa: S603 - our own module, words from the person
-    return {0: ExitCode.OK, 2: ExitCode.USAGE}.get(done.returncode, ExitCode.FAILED)
+    with subprocess.Popen(command, cwd=root, stderr=subprocess.PIPE) as child:  # noqa: S603 - our own module
+        assert child.stderr is not None
+        for line in child.stderr:
+            complain(line.decode(errors="replace"))
+    return {0: ExitCode.OK, 2: ExitCode.USAGE}.get(child.returncode, ExitCode.FAILED)
