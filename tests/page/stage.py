@@ -66,7 +66,7 @@ class Stage:
         self.workbench = workbench
         self.provider = provider
         self.url = workbench.settings.url
-        self._parts = parts
+        self.parts = parts
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def run(self, work: Callable[[], Any]) -> Any:
@@ -99,11 +99,11 @@ class Stage:
         now = time.time()
         header = Header(id=new_id(), title=title, created=now, updated=now)
         kept = Conversation(header, [Append(entry) for entry in entries])
-        self.run(lambda: self._parts.store.create(kept))
+        self.run(lambda: self.parts.store.create(kept))
         return kept.header.id
 
     def entries(self, conversation_id: str) -> tuple[Entry, ...]:
-        return self.run(lambda: self._parts.store.load(conversation_id)).entries
+        return self.run(lambda: self.parts.store.load(conversation_id)).entries
 
     def post(
         self, page: Page, path: str, body: str, kind: str, headers: dict[str, str] | None = None
@@ -138,9 +138,17 @@ def card(kind: str, **fields: object) -> CardEntry:
 
 @contextmanager
 def staged(
-    data: Path, *, tools: Sequence[Any] = (refund,), more: Mapping[str, Any] | None = None, **choices: Any
+    data: Path,
+    *,
+    tools: Sequence[Any] = (refund,),
+    more: Mapping[str, Any] | None = None,
+    before: Stage | None = None,
+    **choices: Any,
 ) -> Generator[Stage]:
-    """Serve until the block ends; `more` are further fields of the parts."""
+    """Serve until the block ends; `more` are further fields of the parts.
+
+    With `before`, it is the next start of a server that ended: same address, same stores.
+    """
     provider, forms = MockProvider(), FormRegistry(REFUND)
 
     def center(stores: Stores) -> Center:
@@ -150,13 +158,14 @@ def staged(
         return made
 
     parts = Parts(
-        store=MemoryConversationStore(),
-        checkpoints=MemoryCheckpointStore(),
+        store=before.parts.store if before else MemoryConversationStore(),
+        checkpoints=before.parts.checkpoints if before else MemoryCheckpointStore(),
         center=center,
         forms=forms,
         **(more or {}),
     )
-    listening = listen(ServerSettings(token=TOKEN, data=data, port=0))
+    wanted = before.workbench.settings.port if before else 0
+    listening = listen(ServerSettings(token=TOKEN, data=data, port=wanted))
     port = listening.getsockname()[1]
     hosts = tuple(f"{name}:{port}" for name in choices.pop("names", ()))
     settings = ServerSettings(token=TOKEN, data=data, port=port, allowed_hosts=hosts, **choices)

@@ -1,12 +1,13 @@
 """Asking and being answered in the page."""
 
 import json
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from dialoom.conversation import TextEntry
-from tests.page.stage import Stage, ask, card, conversation_id, text
+from tests.page.stage import BOUND, Stage, ask, card, conversation_id, staged, text
 
 pytestmark = pytest.mark.slow
 
@@ -190,6 +191,43 @@ def test_days_are_those_of_the_reader(stage: Stage, context: BrowserContext, zon
     page.goto(stage.login_url())
     expect(page.locator(".rail-list h2")).to_have_text("Today")
     here.close()
+
+
+def test_a_server_that_ends_during_an_answer_and_starts_again_goes_on_in_the_open_tab(
+    context: BrowserContext, tmp_path: Path
+) -> None:
+    with staged(tmp_path / "data") as first:
+        page = context.new_page()
+        page.goto(first.login_url())
+        gate = first.gate()
+        first.says("half ", gate, "and never more")
+        ask(page, "Tell")
+        first.reach(gate)
+        expect(page.locator(".live .text")).to_have_text("half")
+    with staged(tmp_path / "data", before=first) as again:
+        again.says("the whole answer")
+        expect(page.locator(".unfinished")).to_be_visible(timeout=BOUND * 1000)
+        page.click("text=Go on")
+        expect(page.locator(".entry.assistant:not(.live) .text").last).to_have_text("the whole answer")
+        expect(page.locator(".unfinished")).to_have_count(0)
+
+
+def test_a_newcomer_signs_in_with_the_code_of_the_link_and_a_wrong_one_is_told(
+    context: BrowserContext, stage: Stage
+) -> None:
+    page = context.new_page()
+    page.goto(stage.url)
+    expect(page.locator(".signed-out p")).to_contain_text("Open the link")
+    expect(page.locator(".offline")).to_have_count(0)
+    page.fill(".signed-out input", "not the token")
+    page.click("text=Sign in")
+    expect(page.locator(".notices .notice").last).to_contain_text("not the server’s token")
+    page.fill(".signed-out input", stage.login_url().rpartition("=")[2])
+    page.click("text=Sign in")
+    expect(page.locator(".signed-out")).to_have_count(0)
+    stage.says("welcome")
+    ask(page, "Hello")
+    expect(page.locator(".entry.assistant:not(.live) .text")).to_have_text("welcome")
 
 
 def test_tool_calls_and_thoughts_are_folded_and_open(page: Page, stage: Stage) -> None:

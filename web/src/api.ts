@@ -97,6 +97,7 @@ export const api = {
   send: (id: string, text: string, attachments: string[], key: string) =>
     read<Started>(`/conversations/${seg(id)}/messages`, { json: { text, attachments, key } }),
   regenerate: (id: string) => read<Started>(`/conversations/${seg(id)}/regenerate`, { json: {} }),
+  resume: (id: string) => read<Started>(`/conversations/${seg(id)}/resume`, { json: {} }),
   edit: (id: string, index: number, text: string) =>
     read<Started>(`/conversations/${seg(id)}/edit`, { json: { index, text } }),
   cancel: (run: string) => ask(`/runs/${seg(run)}/cancel`, { json: {} }),

@@ -15,7 +15,7 @@ _MAX_BODY = 4_096
 
 
 class SignIn(msgspec.Struct, frozen=True):
-    """The server's token."""
+    """The server's token, or the code of a link."""
 
     token: str
 
@@ -53,7 +53,8 @@ class Login:
             if content_type(request) != "application/json":
                 raise ProblemError(415, "json_needed", "send the body as application/json")
             given = decode(await read_bytes(request, _MAX_BODY), SignIn)
-            if not self._doorkeeper.knows(given.token):
+            # people also paste the code of the link they were given
+            if not self._doorkeeper.knows(given.token) and not self._doorkeeper.use_link(given.token):
                 raise ProblemError(401, "wrong_token", "this is not the server's token")
         except ProblemError as problem:
             return problem_of(problem).response()

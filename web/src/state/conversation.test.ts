@@ -80,6 +80,11 @@ test("a card's new state takes its first place, and truncating to before it asks
   expect(cut.stale).toBe(true);
 });
 
+test("a server that was started anew has everything read again, whatever its numbers", () => {
+  const during = SCRIPT.slice(0, 5).reduce(folded, EMPTY);
+  expect(folded(during, at(1, { name: "resync", value: {} })).stale).toBe(true);
+});
+
 test("an older window goes in front without doubles", () => {
   const state = opened("c", { start: 2, total: 4, cursor: "e.9", entries: [said(2, "c"), said(3, "d")], run: null });
   const whole = prepended(state, { start: 0, total: 4, cursor: "e.9", entries: [said(0, "a"), said(1, "b"), said(2, "c")], run: null });

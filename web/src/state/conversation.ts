@@ -55,6 +55,8 @@ export function splitCursor(cursor: string): [epoch: string, seq: number] {
 
 /** Fold one event. Events of other conversations and those already seen are ignored. */
 export function folded(state: Conversation, event: WireEvent): Conversation {
+  // a server that was started anew counts from the beginning: what it says of that is never old
+  if (event.type === "CUSTOM" && event.name === "resync") return { ...state, stale: true };
   const place = event.metadata?.dialoom;
   if (place === undefined || place.seq <= state.seq) return state;
   if (place.conversation !== state.id) return { ...state, seq: place.seq };
@@ -141,8 +143,6 @@ function custom(state: Conversation, name: string, value: unknown): Conversation
       return updated(state, (value as { entry: ShownCard }).entry);
     case "entries.truncated":
       return truncated(state, (value as { keep: number }).keep);
-    case "resync":
-      return { ...state, stale: true };
     default:
       return state;
   }

@@ -70,6 +70,24 @@ function flush(): void {
   if (current.get()?.stale === true) void reload();
 }
 
+/** Sign in with the server's token, or the code of a link that was not used yet; what is on the page stays. */
+export async function signIn(token: string): Promise<void> {
+  const answer = await attempt(() => fetch("/login", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ token: token.trim() }) }));
+  if (answer === null) return;
+  if (!answer.ok) return note(trouble("wrong_token", answer.statusText), "error");
+  signedOut.set(false);
+  me.set(await attempt(api.me));
+  await search(searched.get());
+  if (current.get() === null) await show(idInAddress(), false);
+  else await reload();
+}
+
+/** Have an answer that was cut short by a crash or a restart gone on with. */
+export async function goOn(): Promise<void> {
+  const open = current.get();
+  if (open !== null) await attempt(() => api.resume(open.id));
+}
+
 function listEvent(event: WireEvent): void {
   const place = event.metadata?.dialoom;
   if (event.type === "RUN_STARTED" && place) running(place.conversation, place.runId ?? null);
@@ -116,6 +134,7 @@ async function reload(): Promise<void> {
     const window = await api.entries(open.id);
     current.update((now) => (now?.id === open.id ? opened(open.id, window) : now));
     stream?.watch([open.id], window.cursor);
+    await search(searched.get());
   } catch (error) {
     tell(error);
   }

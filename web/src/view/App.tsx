@@ -3,7 +3,7 @@
 import { lazy, Suspense, useEffect, useReducer, useState } from "react";
 import { currentLanguage, setLanguage, t } from "../i18n/i18n";
 import type { Language } from "../i18n/i18n";
-import { current, dismiss, headers, loading, me, notices, online, signedOut, stop } from "../state/page";
+import { current, dismiss, headers, loading, me, notices, online, signedOut, signIn, stop } from "../state/page";
 import { useCell } from "../state/store";
 import type { ShownText } from "../wire";
 import { BranchArrows } from "./BranchArrows";
@@ -89,7 +89,8 @@ function Title({ id }: { id: string | null }) {
 }
 
 function Offline() {
-  return useCell(online) ? null : <div className="offline" role="status">{t("offline")}</div>;
+  const reached = useCell(online) || signedOut.get();
+  return reached ? null : <div className="offline" role="status">{t("offline")}</div>;
 }
 
 function Notices() {
@@ -108,19 +109,15 @@ function Notices() {
 
 /** The session ended: what is on the page stays, and the next sign-in in any tab goes on from here. */
 function SignedOut() {
+  const first = useCell(me) === null;
   if (!useCell(signedOut)) return null;
   return (
     <div className="notice error signed-out" role="alertdialog" aria-label={t("signedOut")}>
-      <p>{t("signedOutHow")}</p>
+      <p>{t(first ? "signInHow" : "signedOutHow")}</p>
       <form onSubmit={(event) => { event.preventDefault(); void signIn(String(new FormData(event.currentTarget).get("token"))); }}>
         <input name="token" type="password" autoComplete="current-password" aria-label={t("token")} placeholder={t("token")} />
         <button type="submit" className="primary">{t("signIn")}</button>
       </form>
     </div>
   );
-}
-
-async function signIn(token: string): Promise<void> {
-  const answer = await fetch("/login", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ token }) });
-  if (answer.ok) signedOut.set(false);
 }

@@ -6,7 +6,7 @@ import type { Stored } from "../api";
 import { api } from "../api";
 import { t } from "../i18n/i18n";
 import { draft, keepDraft } from "../state/drafts";
-import { attempt, send, stop } from "../state/page";
+import { attempt, note, send, stop } from "../state/page";
 import { IconButton } from "./icons";
 import { runCommand, suggestions } from "./commands";
 
@@ -33,7 +33,8 @@ export function Composer({ conversation, busy }: { conversation: string | null; 
   };
   const say = async () => {
     const words = text.trim();
-    if (sending || busy || (words === "" && files.length === 0)) return;
+    if (sending || (words === "" && files.length === 0)) return;
+    if (busy) return note(t("stillAnswering"));
     if (words.startsWith("/") && (await runCommand(words, conversation))) return write("");
     setSending(true);
     const taken = await send(text, files.map((file) => file.id));

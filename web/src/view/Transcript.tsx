@@ -2,7 +2,7 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { t } from "../i18n/i18n";
-import { older, regenerate, spoken } from "../state/page";
+import { goOn, older, regenerate, spoken } from "../state/page";
 import { useCell } from "../state/store";
 import type { Conversation } from "../state/conversation";
 import type { Shown, ShownText } from "../wire";
@@ -64,6 +64,11 @@ export function Transcript({ open, onCite }: { open: Conversation; onCite: (entr
           <EntryView key={entry.index} open={open.id} entry={entry} results={results} last={entry === open.entries.at(-1)} onCite={onCite} />
         ))}
         {open.run !== null && <Live run={open.run} steps={open.steps} />}
+        {isUnfinished(open) && (
+          <p className="status unfinished">
+            {t("unfinished")} <button type="button" onClick={() => void goOn()}>{t("goOn")}</button>
+          </p>
+        )}
         {open.failure !== null && <Failure code={open.failure.code} message={open.failure.message} />}
       </div>
       {behind && (
@@ -73,6 +78,12 @@ export function Transcript({ open, onCite }: { open: Conversation; onCite: (entr
       )}
     </div>
   );
+}
+
+/** Whether the newest words wait for an answer that nobody is giving. */
+function isUnfinished(open: Conversation): boolean {
+  const last = open.entries.at(-1);
+  return open.run === null && open.failure === null && last?.kind === "Text" && (last.role === "user" || last.role === "tool");
 }
 
 function Failure({ code, message }: { code: string; message: string }) {

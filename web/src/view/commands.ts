@@ -46,7 +46,8 @@ async function formCard(wanted: string): Promise<{ type: string; payload: CardDa
   const { items } = await api.list<Form>("forms");
   const form = items.find((one) => one.id === wanted) ?? (wanted === "" ? items[0] : undefined);
   if (form === undefined) {
-    note(t("noSuchForm", { form: wanted, forms: items.map((one) => one.id).join(", ") }), "error");
+    const forms = items.map((one) => one.id).join(", ");
+    note(forms === "" ? t("noForms") : t("noSuchForm", { form: wanted, forms }), "error");
     return null;
   }
   return { type: "Form", payload: form.card };
