@@ -129,6 +129,21 @@ async def test_ctrl_c_at_the_prompt_leaves_nothing_broken(terminal: Terminal) ->
     assert (shown.code, shown.out) == (0, "Still here.\n\n")
 
 
+async def test_a_server_that_is_not_there_is_tried_again_and_then_named(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with WireServer([]) as server:
+        address = f"{server.url}/v1"  # nobody listens there any more
+    typing(monkeypatch, "hello")
+    shown = await terminal.run_beside("chat", "--base-url", address, "--model", "openai:fake")
+    gone = f"cannot reach {address}/chat/completions: connection refused"
+    assert shown.err.splitlines()[2:] == [
+        f"(trying again: {gone})",
+        f"(trying again: {gone})",
+        f"dialoom: {gone}; start the server there, or check the base url",
+    ]
+
+
 async def start_chat(server: WireServer) -> asyncio.subprocess.Process:
     words = ("-m", "dialoom", "chat", "--base-url", f"{server.url}/v1", "--model", "openai:m")
     pipe = asyncio.subprocess.PIPE

@@ -91,6 +91,8 @@ def _show(dialog: Dialog, event: DialogEvent) -> None:
     match event:
         case StreamDelta(text=text):
             show(text)
+        case Noticed(code="retrying", message=message):
+            say(f"(trying again: {one_line(message.partition('; ')[0])})")
         case Noticed(message=message):
             say(f"({one_line(message)})")
         case MessageAppended(index=index):

@@ -11,6 +11,11 @@ from dialoom.llm.switch import StopSwitch
 _T = TypeVar("_T")
 
 
+def seconds(bound: float) -> str:
+    """Return a bound as people read it: what is left of a longer wait is rarely a round number."""
+    return f"{round(bound, 1):g} s" if bound >= 1 else f"{bound:.1g} s"
+
+
 class Deadlines:
     """Trips `switch` when an answer is late by one of the `timeouts`. An async context manager.
 
@@ -83,7 +88,7 @@ class Deadlines:
 
     def _why(self) -> str:
         if self._clock.monotonic() - self._start >= self._timeouts.total:
-            return f"did not finish within {self._timeouts.total:g} s"
+            return f"did not finish within {seconds(self._timeouts.total)}"
         if not self._began:
-            return f"did not begin to answer within {self._timeouts.first_event:g} s"
-        return f"sent nothing for {self._idle:g} s"
+            return f"did not begin to answer within {seconds(self._timeouts.first_event)}"
+        return f"sent nothing for {seconds(self._idle)}"

@@ -14,7 +14,7 @@ from dialoom.base.errors import UsageError
 from dialoom.llm.assembly import Assembly
 from dialoom.llm.capabilities import Model
 from dialoom.llm.closing import ClosedOnExit
-from dialoom.llm.deadlines import Deadlines
+from dialoom.llm.deadlines import Deadlines, seconds
 from dialoom.llm.errors import ProviderError
 from dialoom.llm.events import ResponseCompleted, Retrying, StreamEvent
 from dialoom.llm.messages import Message
@@ -113,7 +113,7 @@ class LimitedProvider(ClosedOnExit):
         patience = options.timeouts.total
 
         def late(_: str) -> ProviderError:
-            said = f"no turn at {self.id} came within {patience:g} s; ask again, or allow more time"
+            said = f"no turn at {self.id} came within {seconds(patience)}; ask again, or allow more time"
             return ProviderError("timeout", said)
 
         self._waiting += 1

@@ -99,7 +99,7 @@ class Endpoint:
         advice = self._not_found if reply.status == 404 else self._advice[kind]
         return ProviderError(
             kind,
-            f"{self._shown(what)}; {advice}",
+            f"{self._shown(what).rstrip('.')}; {advice}",
             origin=Origin(self.provider_id, model),
             reply=reply,
             retryable=retryable,
