@@ -96,7 +96,7 @@ async def test_a_model_that_fails_is_named_and_the_chat_goes_on(
         shown = await terminal.run_beside("chat", "--base-url", f"{server.url}/v1", "--model", "openai:m")
     assert shown.code == 0
     assert shown.err.count("dialoom: ") == 2
-    assert shown.out.endswith("you: one\nyou: two\ndialoom: Half \nyou: three\ndialoom: whole\n")
+    assert shown.out.endswith("you: one\nyou: two\ndialoom: Half  (broken off)\nyou: three\ndialoom: whole\n")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
@@ -113,7 +113,7 @@ async def test_ctrl_c_stops_the_answer_and_keeps_what_was_said(terminal: Termina
         child.send_signal(signal.SIGINT)
         await server.client_left.wait()
         shown = await end_chat(child, b"/history\n")
-    assert (shown.code, shown.out) == (0, "\n\nyou: Tell me.\ndialoom: As I was say\n")
+    assert (shown.code, shown.out) == (0, "\n\nyou: Tell me.\ndialoom: As I was say (stopped)\n")
     assert shown.err.splitlines()[-1] == "(stopped)"
 
 

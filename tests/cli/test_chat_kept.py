@@ -348,7 +348,7 @@ async def test_an_answer_from_documents_that_broke_off_is_kept_as_far_as_it_came
     typing(monkeypatch, "How long do refunds take?", "/history", "/export talk.json")
     async with WireServer([broken_off("Refunds ")]) as server:
         shown = await chat(terminal, server, "--docs", str(docs))
-    assert shown.out.endswith("you: How long do refunds take?\ndialoom: Refunds \nwritten to talk.json\n")
+    assert shown.out.endswith("\ndialoom: Refunds  (broken off)\nwritten to talk.json\n")
     assert '"status":"incomplete"' in (tmp_path / "talk.json").read_text(encoding="utf-8")
 
 

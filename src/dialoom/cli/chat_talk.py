@@ -84,7 +84,8 @@ def _lines(entry: Entry) -> list[str]:
         return [f"  ← {one_line(entry.content, 120)}"]
     calls = [f"  → {one_line(f'{call.name} {call.raw}', 120)}" for call in entry.tool_calls]
     who = {"user": "you", "assistant": "dialoom"}.get(entry.role)
-    return [*([f"{who}: {printable(entry.content)}"] if who and entry.content else []), *calls]
+    stopped = {"cancelled": " (stopped)", "incomplete": " (broken off)"}.get(entry.status or "", "")
+    return [*([f"{who}: {printable(entry.content)}{stopped}"] if who and entry.content else []), *calls]
 
 
 def _show(dialog: Dialog, event: DialogEvent) -> None:
