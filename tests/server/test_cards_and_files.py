@@ -8,6 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from dialoom.base.errors import UsageError
+from dialoom.llm import MockProvider
 from dialoom.server import Parts, ServerSettings, Workbench
 from dialoom.server.dataset_store import DatasetColumn, DatasetStore, Order
 from dialoom.server.delimited import csv_pieces, find_layout, harmless, table_rows
@@ -163,7 +164,31 @@ def test_a_message_carries_the_files_that_were_sent_with_it(
     assert sent.status_code == 202
     entry = client.get(f"{ROOT}/{conversation}/entries").json()["entries"][0]
     assert entry["attachments"] == [file]
-    assert entry["content"] == f"Look.\n[file {file['id'][:12]}: wells.xyz]"
+    assert entry["content"] == "Look.\n[file: wells.xyz]"
+
+
+def test_a_model_reads_what_attached_files_say_and_is_told_of_those_it_cannot(
+    client: TestClient, begin: Begin, provider: MockProvider
+) -> None:
+    provider.queue_text("Read [1].")
+    files = [
+        upload(client, "退货：七天之内。".encode("gb18030"), "returns.txt", "text/plain").json(),
+        upload(client, b"\x89PNG\r\n\x1a\n" + bytes(40), "picture.png", "image/png").json(),
+        upload(client, b"x" * 60_000, "long.txt", "text/plain").json(),
+    ]
+    asked = {"text": "What do they say?", "attachments": [each["id"] for each in files]}
+    conversation = begin()
+    assert client.post(f"{ROOT}/{conversation}/messages", json=asked).status_code == 202
+    sources = provider.requests[0].messages[-1].sources
+    assert [(each.index, each.title) for each in sources] == [
+        (1, "returns.txt"),
+        (2, "picture.png"),
+        (3, "long.txt"),
+    ]
+    assert sources[0].text == "退货：七天之内。"
+    assert sources[1].text.startswith("(the file picture.png cannot be read as text: ")
+    assert len(sources[2].text) < 41_000
+    assert sources[2].text.endswith("(the rest of long.txt is left out)")
 
 
 TABLE = 'name;depth;note\nA1;10.5;=1+1\nB2;-3;x\n\nC3;;"two\nlines"\nD4;100;\n'

@@ -89,7 +89,7 @@ class Runs:
         said = call.body
         files = [await asyncio.to_thread(self._files.find, each) for each in said.attachments]
         noted = [msgspec.to_builtins(each) for each in files]
-        text = "\n".join([said.text, *(f"[file {each.id[:12]}: {each.name}]" for each in files)])
+        text = "\n".join([said.text, *(f"[file: {each.name}]" for each in files)])
         index, run_id = await self._talks.send(call.id(), text, attachments=noted, key=said.key)
         return Sent(index, run_id)
 

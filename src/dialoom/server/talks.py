@@ -27,6 +27,7 @@ from dialoom.dialog import (
     RunStarted,
     Skill,
 )
+from dialoom.server.attached import ReadAttached
 from dialoom.server.hub import EventHub
 from dialoom.server.problems import ProblemError, not_found
 from dialoom.server.run_tale import RunTale, RunView
@@ -61,12 +62,14 @@ class Talks:
         store: WatchedStore,
         hub: EventHub,
         *,
+        read_attached: ReadAttached | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._center = center
         self._store = store
         self._hub = hub
         self._ground: Ground | None = None
+        self._read_attached = read_attached
         self._clock = clock
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._followed: WeakSet[Dialog] = WeakSet()
@@ -282,10 +285,13 @@ class Talks:
             await self._center.aclose()
 
     async def _question(self, conversation_id: str, text: str, attachments: list[object]) -> TextEntry:
-        """Return what a person says, with the passages it is to be answered from."""
+        """Return what a person says, with the passages to answer it from: attached files come first."""
         meta: dict[str, object] = {"attachments": attachments} if attachments else {}
-        if self._ground is not None and (passages := await self._ground(conversation_id, text)):
-            meta[KEY] = passages
+        passages = [*(await self._read_attached(attachments) if self._read_attached else ())]
+        if self._ground is not None:
+            passages += cast("list[dict[str, object]]", await self._ground(conversation_id, text))
+        if passages:
+            meta[KEY] = [{**each, "index": at} for at, each in enumerate(passages, 1)]
         return TextEntry(role="user", content=text, meta=meta)
 
     async def _loaded(self, conversation_id: str) -> Dialog:

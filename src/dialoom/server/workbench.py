@@ -22,6 +22,7 @@ from dialoom.conversation.store import ListedConversationStore
 from dialoom.dialog import Center, Stores, ToolSource
 from dialoom.graph import CheckpointStore, Graph
 from dialoom.server.agui import Agui
+from dialoom.server.attached import attached_reader
 from dialoom.server.background import Background
 from dialoom.server.card_work import CardHandlers, Desk, Keep
 from dialoom.server.card_work_knowledge import KnowledgeWork, grounds
@@ -103,7 +104,9 @@ class Workbench:
         self._shelf = Shelf(parts.store, parts.cards, parts.forms, self._running)
         self.store = WatchedStore(parts.store, self.hub, self._shelf)
         self._center = parts.center(Stores(self.store, parts.checkpoints))
-        self._talks = Talks(self._center, self.store, self.hub, clock=clock)
+        self._talks = Talks(
+            self._center, self.store, self.hub, read_attached=attached_reader(self._files), clock=clock
+        )
         keep = Keep(self._files, self._datasets, self._background)
         desk = Desk(self.store, self._shelf, self._talks, keep)
         self._talks.answer_from(grounds(parts.knowledge, desk, parts.ground))
