@@ -208,3 +208,23 @@ def test_what_cannot_be_sent_is_refused_at_once(
         assert code_of(client.get(path)) == (404, "not_found")
     assert code_of(client.post("/api/v1/runs/no-such/cancel", json={})) == (404, "not_found")
     assert provider.requests == []
+
+
+def test_an_answer_made_anew_is_a_version_also_when_it_says_the_same(
+    client: TestClient, begin: Begin, provider: MockProvider
+) -> None:
+    provider.queue_text("Nine days.").queue_text("Nine days.")
+    first = begin()
+    assert client.post(f"{ROOT}/{first}/messages", json={"text": "How long?"}).status_code == 202
+    second = client.post(f"{ROOT}/{first}/regenerate", json={}).json()["conversationId"]
+    versions = [{"index": 1, "conversationIds": [first, second]}]
+    for known in (first, second):
+        assert client.get(f"{ROOT}/{known}/branches").json() == {"items": versions}
+
+
+def test_a_file_that_is_no_conversation_is_not_imported(client: TestClient) -> None:
+    refused = client.post(
+        f"{ROOT}/import?format=yaml", content=b"hello: 1\n", headers={"Content-Type": "application/yaml"}
+    )
+    assert refused.status_code == 422
+    assert refused.json()["detail"].startswith("this is no conversation: ")

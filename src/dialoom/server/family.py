@@ -57,15 +57,24 @@ async def _parent(store: ListedConversationStore, header: Header) -> list[Header
 
 
 def _parting(one: tuple[Entry, ...], other: tuple[Entry, ...]) -> int:
-    """Return the first index at which two logs differ, the shorter one's length when none does."""
+    """Return the first index at which two logs differ, the shorter one's length when none does.
+
+    Equal logs part at their last entry: an answer made anew may say the same again.
+    """
+    if one == other:
+        return max(0, len(one) - 1)
     pairs = enumerate(zip(one, other, strict=False))
     return next((index for index, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def _representatives(headers: list[Header], index: int, logs: dict[str, tuple[Entry, ...]]) -> list[Header]:
-    """Return one conversation for each different entry at `index`: the first given, oldest first."""
+    """Return one conversation for each different entry at `index`: the first given, oldest first.
+
+    Those that are equal as a whole are each one of them.
+    """
     different: list[Header] = []
     for each in headers:
-        if all(logs[each.id][index] != logs[other.id][index] for other in different):
+        log = logs[each.id]
+        if all(log[index] != logs[other.id][index] or log == logs[other.id] for other in different):
             different.append(each)
     return sorted(different, key=lambda header: (header.created, header.id))

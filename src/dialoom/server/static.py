@@ -4,7 +4,7 @@ import mimetypes
 from pathlib import Path
 
 from starlette.requests import Request
-from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
 from starlette.routing import Route as PathRoute
 
@@ -17,14 +17,11 @@ _FOR_EVER = "public, max-age=31536000, immutable"
 
 
 class PageFiles:
-    """The files of the built page, listed once: a path that is not in the list is not looked for."""
+    """The files of the built page, some 3 MB, read once: an upgrade under a running server is not seen."""
 
     def __init__(self, folder: Path = PAGE) -> None:
-        self._files = (
-            {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
-            if folder.is_dir()
-            else {}
-        )
+        paths = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
+        self._files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
 
     def routes(self) -> list[BaseRoute]:
         return [
@@ -51,11 +48,11 @@ class PageFiles:
         """Return a file, or the compressed twin that the build made of it where the browser takes that."""
         headers = {"Cache-Control": _FOR_EVER if name.startswith("assets/") else "no-cache"}
         twin = self._files.get(f"{name}.gz")
-        path = self._files[name]
+        content = self._files[name]
         if twin is not None:
             headers["Vary"] = "Accept-Encoding"
             if "gzip" in request.headers.get("Accept-Encoding", ""):
                 headers["Content-Encoding"] = "gzip"
-                path = twin
+                content = twin
         media = mimetypes.guess_type(name)[0] or "application/octet-stream"
-        return FileResponse(path, media_type=media, headers=headers)
+        return Response(content, media_type=media, headers=headers)
