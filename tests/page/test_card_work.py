@@ -14,7 +14,7 @@ from dialoom.rag import LoadOptions, RagConfig
 from dialoom.server.knowledge import KnowledgeBases
 from tests.page.stage import Stage, ask, card, staged
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("page")]
 
 POINTS = "East,North,Height\n" + "\n".join(
     f"{x},{y},{2 * x + y}" for x in range(0, 100, 10) for y in range(0, 80, 10)

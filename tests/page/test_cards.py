@@ -9,7 +9,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from dialoom.conversation import CardEntry, dump_yaml, load_yaml, prompt
 from tests.page.stage import REFUND, Stage, ask, card, conversation_id, text
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("page")]
 
 
 def opened(page: Page, stage: Stage, *cards: CardEntry) -> str:

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from dialoom.conversation import CardEntry
 from tests.page.stage import Stage, ask, card, staged, text
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("page")]
 
 HOSTILE = [
     "<script>window.__xss = 1</script>",

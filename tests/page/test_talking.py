@@ -9,7 +9,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from dialoom.conversation import TextEntry
 from tests.page.stage import BOUND, Stage, ask, card, conversation_id, staged, text
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("page")]
 
 
 def test_a_question_is_answered_and_still_there_after_a_reload(page: Page, stage: Stage) -> None:
