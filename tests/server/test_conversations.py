@@ -6,7 +6,9 @@ from collections.abc import Callable
 import pytest
 from starlette.testclient import TestClient
 
+from dialoom.conversation import Conversation, Header
 from dialoom.llm import MockProvider
+from dialoom.server import Parts
 from dialoom.testing.clock import ManualClock
 
 ROOT = "/api/v1/conversations"
@@ -228,3 +230,16 @@ def test_a_file_that_is_no_conversation_is_not_imported(client: TestClient) -> N
     )
     assert refused.status_code == 422
     assert refused.json()["detail"].startswith("this is no conversation: ")
+
+
+async def test_ten_thousand_idle_conversations_are_listed_each_once(parts: Parts, client: TestClient) -> None:
+    headers = [Header(id=f"c{at:05}", title=f"Talk {at}", created=at, updated=at) for at in range(10_000)]
+    for header in headers:
+        await parts.store.create(Conversation(header))
+    listed: list[str] = []
+    cursor: str | None = ""
+    while cursor is not None:
+        page = client.get(ROOT, params={"limit": 200, "cursor": cursor} if cursor else {"limit": 200}).json()
+        listed += [each["id"] for each in page["items"]]
+        cursor = page["cursor"]
+    assert listed == [header.id for header in reversed(headers)]
