@@ -212,13 +212,22 @@ def test_what_cannot_be_sent_is_refused_at_once(
     assert provider.requests == []
 
 
+def until_finished(client: TestClient, begun: dict[str, str]) -> None:
+    for _ in range(1_000):
+        if client.get(f"/api/v1/runs/{begun['runId']}").json()["status"] == "finished":
+            return
+    raise AssertionError("the run does not come to its end")
+
+
 def test_an_answer_made_anew_is_a_version_also_when_it_says_the_same(
     client: TestClient, begin: Begin, provider: MockProvider
 ) -> None:
     provider.queue_text("Nine days.").queue_text("Nine days.")
     first = begin()
-    assert client.post(f"{ROOT}/{first}/messages", json={"text": "How long?"}).status_code == 202
-    second = client.post(f"{ROOT}/{first}/regenerate", json={}).json()["conversationId"]
+    until_finished(client, client.post(f"{ROOT}/{first}/messages", json={"text": "How long?"}).json())
+    begun = client.post(f"{ROOT}/{first}/regenerate", json={}).json()
+    until_finished(client, begun)
+    second = begun["conversationId"]
     versions = [{"index": 1, "conversationIds": [first, second]}]
     for known in (first, second):
         assert client.get(f"{ROOT}/{known}/branches").json() == {"items": versions}

@@ -12,6 +12,7 @@ import dialoom
 from dialoom.base.errors import MissingExtraError, UsageError
 from dialoom.base.text import one_line
 from dialoom.cli.answer import FromDocuments
+from dialoom.cli.embedder import open_embedder
 from dialoom.cli.exits import ExitCode
 from dialoom.cli.flags import KnowledgeFlags, ModelFlags
 from dialoom.cli.knowledge import bring_in, check_knowledge, open_store, tell
@@ -21,7 +22,7 @@ from dialoom.cli.model import announce, open_model
 from dialoom.cli.progress import counted, say
 from dialoom.mcp.server import HttpAccess, Resources, Served, http_endpoint, serve_stdio
 from dialoom.net.address import is_loopback
-from dialoom.rag import HashEmbedder, HybridRetriever
+from dialoom.rag import HybridRetriever
 from dialoom.tools import Tool, ToolRegistry
 
 PATH = "/mcp"
@@ -62,12 +63,13 @@ async def _served(own: list[Tool], knowledge: KnowledgeFlags, model: ModelFlags)
     check_knowledge(knowledge)
     async with AsyncExitStack() as stack:
         opened = await stack.enter_async_context(open_model(model))
+        embedder = await stack.enter_async_context(open_embedder(model.config))
         store = stack.enter_context(open_store(knowledge))
         if knowledge.docs is not None:
-            tell(await bring_in(knowledge.docs, store), knowledge.docs, always=False)
+            tell(await bring_in(knowledge.docs, store, embedder), knowledge.docs, always=False)
         announce(opened.choice)
-        retriever = HybridRetriever(store, HashEmbedder())
-        tools = knowledge_tools(store, retriever, FromDocuments(store, opened, knowledge))
+        retriever = HybridRetriever(store, embedder)
+        tools = knowledge_tools(store, retriever, FromDocuments(store, opened, knowledge, embedder))
         yield _offer([*tools, *own], DocumentResources(store))
 
 

@@ -10,6 +10,7 @@ import msgspec
 
 from dialoom.agent import AGENT_TYPES
 from dialoom.base.errors import UsageError
+from dialoom.cli.embedder import open_embedder
 from dialoom.cli.exits import ExitCode
 from dialoom.cli.flags import KnowledgeFlags, ModelFlags
 from dialoom.cli.knowledge import bring_in, load_options, tell
@@ -22,7 +23,7 @@ from dialoom.conversation.cards import FormRegistry, builtin_cards
 from dialoom.dialog import Center, RunPolicy, Stores
 from dialoom.llm import ChatOptions, Model
 from dialoom.mcp import MCPServerConfig
-from dialoom.rag import HashEmbedder, RagConfig
+from dialoom.rag import Embedder, RagConfig
 from dialoom.server import Parts, ServerSettings, Workbench
 from dialoom.server.card_work_knowledge import GROUNDED
 from dialoom.server.knowledge import KnowledgeBases, MountedBase
@@ -89,7 +90,8 @@ async def _run(
 ) -> None:
     async with AsyncExitStack() as stack:
         opened = await stack.enter_async_context(open_model(model))
-        bases = await stack.enter_async_context(_bases(settings, knowledge, opened))
+        embedder = await stack.enter_async_context(open_embedder(model.config))
+        bases = await stack.enter_async_context(_bases(settings, knowledge, opened, embedder))
         forms, cards = FormRegistry(), builtin_cards()
         grounded = DOCS in await bases.ids()
         source = tool_source(wired.servers)
@@ -113,7 +115,7 @@ async def _run(
             cards=cards,
             forms=forms,
             knowledge=bases,
-            embedder=HashEmbedder(),
+            embedder=embedder,
             ground=ground if grounded else None,
             tool_source=source,
             card_handlers=GEO_HANDLERS,
@@ -125,13 +127,13 @@ async def _run(
 
 @asynccontextmanager
 async def _bases(
-    settings: ServerSettings, knowledge: KnowledgeFlags, opened: OpenModel
+    settings: ServerSettings, knowledge: KnowledgeFlags, opened: OpenModel, embedder: Embedder
 ) -> AsyncGenerator[KnowledgeBases]:
     """Give the knowledge bases, with the index of the flags among them when there is one."""
     mounted: dict[str, MountedBase] = {}
     if knowledge.docs is not None:
         with SqliteVectorStore(knowledge.index) as store:
-            tell(await bring_in(knowledge.docs, store), knowledge.docs, always=False)
+            tell(await bring_in(knowledge.docs, store, embedder), knowledge.docs, always=False)
     if knowledge.docs is not None or knowledge.index.exists():
         name = knowledge.docs.name if knowledge.docs is not None else knowledge.index.stem
         mounted[DOCS] = MountedBase(name=name or DOCS, index=knowledge.index)
@@ -141,6 +143,7 @@ async def _bases(
         config=RagConfig(chat=opened.options, k=knowledge.top_k),
         load=load_options(knowledge.index),
         mounted=mounted,
+        embedder=embedder,
     )
 
 
@@ -151,4 +154,4 @@ def _models(opened: OpenModel) -> tuple[Model, ...] | None:
 
 
 def _tell_address(workbench: Workbench) -> None:
-    say(f"open {workbench.login_url} (works once, for a day; Ctrl-C ends the server)")
+    say(f"open {workbench.login_url} (works once, within a day; Ctrl-C ends the server)")

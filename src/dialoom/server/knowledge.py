@@ -12,7 +12,7 @@ from dialoom.base.errors import StoreError, UsageError
 from dialoom.base.ids import new_id
 from dialoom.base.text import one_line
 from dialoom.llm import Provider
-from dialoom.rag import HashEmbedder, LoadOptions, RagConfig, SlidingWindowChunker
+from dialoom.rag import Embedder, HashEmbedder, LoadOptions, RagConfig, SlidingWindowChunker
 from dialoom.rag.service import RagService, Response, ServiceAccess, ServiceSettings
 from dialoom.rag.service.requests import AnyRequest, SearchChunks
 from dialoom.server.files import StoredFile, safe_name
@@ -76,8 +76,10 @@ class KnowledgeBases:
         config: RagConfig,
         load: LoadOptions,
         mounted: Mapping[str, MountedBase],
+        embedder: Embedder | None = None,
     ) -> None:
         self._folder = folder
+        self._embedder = embedder or HashEmbedder()
         self._provider = provider
         self._config = config
         self._load = load
@@ -147,7 +149,7 @@ class KnowledgeBases:
         service = RagService(
             ServiceSettings(
                 store=store,
-                embedder=HashEmbedder(),
+                embedder=self._embedder,
                 chunker=SlidingWindowChunker(),
                 provider=self._provider,
                 config=self._config,
