@@ -8,8 +8,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 CODE = ("src", "tests", "scripts", "bench", "conftest.py")
-# what needs a server, a model or a build of its own is left to `make test`
-FAST = ("tests", "--ignore=tests/peers", "-m", "not slow and not real_model")
+# what needs a process, a server, a model or a build of its own is left to `make test`
+FAST = ("tests", "--ignore=tests/peers", "--ignore=tests/cli", "-m", "not slow and not real_model")
 GATES = {
     "format": [BIN / "ruff", "format", "--check", "--quiet", *CODE],
     "lint": [BIN / "ruff", "check", "--quiet", *CODE],

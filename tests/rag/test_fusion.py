@@ -60,3 +60,7 @@ def test_every_chunk_is_there_once_with_a_score_from_0_to_1(fuse, rankings) -> N
     assert len(hits) == len({hit.chunk.id for hit in hits})
     assert all(0 <= score <= 1 for score in scores)
     assert scores == sorted(scores, reverse=True)
+
+
+def test_a_best_score_next_to_nothing_is_still_the_best() -> None:
+    assert told(fuse_scores([ranking(("a", 5e-324))])) == [("a", 1.0)]

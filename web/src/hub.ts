@@ -37,7 +37,8 @@ export class Hub {
 
   #connect(after?: string): void {
     const watched = [...new Set([...this.#tabs.values()].flatMap((set) => [...set]))].sort().join(",");
-    if (this.#source !== null && this.#source.readyState !== 2 && watched === this.#watched) return;
+    const behind = after !== undefined && this.#last !== null && after !== this.#last && earlier(after, this.#last) === after;
+    if (!behind && this.#source !== null && this.#source.readyState !== 2 && watched === this.#watched) return;
     this.#close();
     this.#watched = watched;
     // A new conversation was read at `after`; going back to the older of both repeats some events, which tabs ignore.

@@ -50,6 +50,8 @@ def from_document(fields: Mapping[str, object], clock: Clock) -> tuple[Header, l
 
     A missing id is made, missing times are now. Raises `UsageError` with the place of what is wrong.
     """
+    if fields and not fields.keys() & _KNOWN_KEYS:
+        raise UsageError("this is no conversation: it has no entries, title or id; give an exported one")
     now = to_rfc3339(clock.now())
     created = _text(fields, "createdAt", default=now)
     header = Header(

@@ -5,7 +5,6 @@ from typing import Literal, TypeAlias, assert_never
 import msgspec
 
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
-from dialoom.base.errors import UsageError
 from dialoom.base.ids import new_id
 from dialoom.conversation.conversation import Conversation
 from dialoom.conversation.views.markdown import from_markdown, to_markdown
@@ -43,8 +42,6 @@ def import_conversation(
             conversation = Conversation.from_yaml(text, clock=clock)
         case _:
             assert_never(kind)
-    if not conversation.records and not conversation.header.title:
-        raise UsageError("this is no conversation: it has neither entries nor a title; give an exported one")
     if not fresh_id:
         return conversation
     header = msgspec.structs.replace(conversation.header, id=new_id())

@@ -47,8 +47,10 @@ def fuse_scores(rankings: Sequence[Ranking], weights: Sequence[float] | None = N
     gains: list[tuple[Chunk, float]] = []
     for ranking, share in zip(rankings, shares, strict=True):
         best = max((hit.score for hit in ranking), default=0.0)
-        scale = share / total / best if best > 0 else 0.0
-        gains += [(hit.chunk, max(hit.score, 0.0) * scale) for hit in ranking]
+        if best > 0:  # divided first: a best score next to nothing must not make the scale infinite
+            gains += [(hit.chunk, max(hit.score, 0.0) / best * (share / total)) for hit in ranking]
+        else:
+            gains += [(hit.chunk, 0.0) for hit in ranking]
     return _summed(gains)
 
 

@@ -56,8 +56,10 @@ test("replays and overlaps of events change nothing", () => {
   );
 });
 
-test("events of another conversation move the place in the stream and nothing else", () => {
-  expect(folded(EMPTY, at(5, { type: "RUN_STARTED" }, "other"))).toEqual({ ...EMPTY, seq: 5 });
+test("events of another conversation change nothing, and hide nothing that comes after them", () => {
+  const other = folded(EMPTY, at(5, { type: "RUN_STARTED" }, "other"));
+  expect(other).toEqual(EMPTY);
+  expect(folded(other, at(4, { type: "RUN_STARTED" })).run?.status).toBe("running");
 });
 
 test("a failed run says why until the next begins", () => {
@@ -96,6 +98,22 @@ test("of two cursors the earlier is gone back to, and of two epochs the newer sn
   expect(earlier("a.5", "a.7")).toBe("a.5");
   expect(earlier("a.10", "a.9")).toBe("a.9");
   expect(earlier("b.1", "a.9")).toBe("b.1");
+});
+
+test("a tab whose snapshot is older than the stream has it gone back to", () => {
+  const urls: string[] = [];
+  const sources: { readyState: number; onmessage?: (message: { data: string; lastEventId: string }) => void }[] = [];
+  const hub = new Hub((url) => {
+    urls.push(decodeURIComponent(url));
+    const source = { readyState: 1, close: () => undefined };
+    sources.push(source);
+    return source as unknown as EventSource;
+  });
+  hub.watch(() => undefined, ["a"], "e.3");
+  sources[0]?.onmessage?.({ data: '{"type":"RUN_STARTED"}', lastEventId: "e.9" });
+  hub.watch(() => undefined, ["a"], "e.7");
+  hub.watch(() => undefined, ["a"], "e.9");
+  expect(urls).toEqual(["/api/v1/events?conversations=a&after=e.3", "/api/v1/events?conversations=a&after=e.7"]);
 });
 
 test("one stream serves all tabs and asks for what all of them show", () => {

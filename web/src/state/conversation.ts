@@ -59,7 +59,8 @@ export function folded(state: Conversation, event: WireEvent): Conversation {
   if (event.type === "CUSTOM" && event.name === "resync") return { ...state, stale: true };
   const place = event.metadata?.dialoom;
   if (place === undefined || place.seq <= state.seq) return state;
-  if (place.conversation !== state.id) return { ...state, seq: place.seq };
+  // only its own events move its place: one of another may come from a stream that never carried these
+  if (place.conversation !== state.id) return state;
   return { ...changed(state, event, place), seq: place.seq };
 }
 
