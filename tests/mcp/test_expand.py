@@ -12,7 +12,7 @@ from dialoom.mcp.expand import MAX_EXPANDED, Variables, expand
 VARIABLES = Variables(
     environment={"TOKEN": "t0ken", "EMPTY": "", "NESTED": "${TOKEN}"},
     inputs={"key": "typed-in"},
-    workspace=Path("/work"),
+    workspace=Path("/home/ann/project"),
     home=Path("/home/ann"),
 )
 
@@ -32,11 +32,11 @@ def test_every_setting_that_may_hold_a_variable_gets_its_value():
     assert expand(config, VARIABLES) == MCPServerConfig(
         "x",
         command="/home/ann/bin/server",
-        arguments=["/work/docs", "--mode=fast"],
+        arguments=["/home/ann/project/docs", "--mode=fast"],
         environment={"KEY": "typed-in", "PLAIN": "$TOKEN"},
         url="https://tools.example/t0ken",
         headers={"Authorization": "Bearer t0ken"},
-        cwd="/work",
+        cwd="/home/ann/project",
         auth=BearerAuth(token="t0ken"),
     )
     assert config.to_dict() == before
@@ -87,4 +87,6 @@ def test_a_value_that_grows_without_end_is_refused():
 
 
 def test_variables_show_no_value():
-    assert repr(VARIABLES) == f"Variables(workspace={Path('/work')!r}, home={Path('/home/ann')!r})"
+    assert (
+        repr(VARIABLES) == f"Variables(workspace={Path('/home/ann/project')!r}, home={Path('/home/ann')!r})"
+    )
