@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from dialoom.base.errors import UsageError
@@ -193,6 +194,29 @@ def test_frames_are_bounded_and_a_cut_one_is_the_end() -> None:
         Frames(io.BytesIO((MAX_FRAME + 1).to_bytes(4, "big")), sink).read()
     with pytest.raises(UsageError, match="are too much for another process"):
         Frames(io.BytesIO(), sink).write("x" * MAX_FRAME)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(b"\xc1", id="no msgpack"),
+        pytest.param(msgspec.msgpack.encode(msgspec.msgpack.Ext(2, b"")), id="a type without a name"),
+        pytest.param(msgspec.msgpack.encode(msgspec.msgpack.Ext(1, b"\x01")), id="a tag that is no pair"),
+        pytest.param(
+            msgspec.msgpack.encode(msgspec.msgpack.Ext(1, msgspec.msgpack.encode(["uuid", "?"]))),
+            id="no uuid",
+        ),
+    ],
+)
+def test_what_is_no_frame_is_refused(data: bytes) -> None:
+    with pytest.raises(UsageError, match="the other process sent what is no frame: "):
+        Frames(io.BytesIO(len(data).to_bytes(4, "big") + data), io.BytesIO()).read()
+
+
+def test_where_groups_of_processes_are_unknown_its_own_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("os.killpg")
+    (error,) = one(isolated(isolated_nodes.broken, types=[isolated_nodes.Money])).run_sync().errors
+    assert error.message == "IsolatedNodeError: ValueError: boom"
 
 
 def told_to(*calls: tuple[Any, ...]) -> list[Any]:

@@ -6,6 +6,7 @@ from typing import Any, BinaryIO, Final
 import msgspec
 
 from dialoom.base.errors import UsageError
+from dialoom.base.text import one_line
 from dialoom.graph.codec_types import TypeRegistry
 from dialoom.graph.codec_values import Misfit, Tagged, ValueReader, ValueWriter
 
@@ -55,7 +56,12 @@ class Frames:
         if length > MAX_FRAME:
             raise UsageError(f"the other process sent {length} bytes at once, at most {MAX_FRAME} are taken")
         data = self._source.read(length)
-        return None if len(data) < length else self._reader.value(self._decoder.decode(data))
+        if len(data) < length:
+            return None
+        try:
+            return self._reader.value(self._decoder.decode(data))
+        except (ValueError, TypeError, LookupError, ArithmeticError, msgspec.MsgspecError) as error:
+            raise UsageError(f"the other process sent what is no frame: {one_line(str(error))}") from error
 
     def _tag(self, name: str, payload: Any) -> msgspec.msgpack.Ext:
         return msgspec.msgpack.Ext(_TAG_CODE, self._encoder.encode([name, payload]))

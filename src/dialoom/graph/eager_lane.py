@@ -88,9 +88,8 @@ class EagerLane(AsyncLane):
             await asyncio.wait([each.work for each in begun.values()])
             for at, each in begun.items():
                 outcomes[at] = _said(each)
-            waiting = [at for at, each in begun.items() if len(each.line) > 1 and outcomes[at] is None]
-            if self._stop.reason() is not None:
-                break
+            again = [at for at, each in begun.items() if len(each.line) > 1 and outcomes[at] is None]
+            waiting = again if self._stop.reason() is None else ()
             for at in waiting:
                 del self._begun[_place(tasks[at][1])]
         for _, context in tasks:

@@ -44,9 +44,9 @@ def _changeable(value: Any, where: str, depth: int) -> Iterator[tuple[str, str]]
     parts = _parts(value)
     if parts is None or depth == 0:
         yield where, type(value).__name__
-        return
-    for step, part in parts:
-        yield from _changeable(part, where + step, depth - 1)
+    else:
+        for step, part in parts:
+            yield from _changeable(part, where + step, depth - 1)
 
 
 def _parts(value: Any) -> Sequence[tuple[str, Any]] | None:

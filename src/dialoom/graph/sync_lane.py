@@ -80,26 +80,19 @@ class SyncLane:
         """Do nothing: all that is begun is over with its superstep, or left behind."""
 
     async def wait_for(self, signal: CancelScope) -> None:
-        def watch(wake: Callable[[object], None]) -> None:
-            signal.add_callback(lambda: wake(signal))
-
-        self._wait(watch, inf)
+        over = Flag()
+        signal.add_callback(over.set)
+        self._wait(over, inf)
 
     async def try_once(self, spec: NodeSpec, context: NodeContext) -> Outcome | Failure:
         if spec.timeout is None:
             return await try_guarded(spec, context)
         own, leash = context.leashed(spec.timeout, monotonic)
         future = node_pool().submit(lambda: drive(try_guarded(spec, own)))
-        wakes: list[Callable[[object], None]] = []
-        future.add_done_callback(lambda _: [wake(None) for wake in wakes])
-
-        def watch(wake: Callable[[object], None]) -> None:
-            wakes[:] = [wake]
-            if future.done():
-                wake(None)
-
+        over = Flag()
+        future.add_done_callback(lambda _: over.set())
         while not future.done() and not context.stop_requested and (seconds := leash.left()) > 0:
-            self._wait(watch, seconds)
+            self._wait(over, seconds)
         if future.done():
             return future.result()
         leash.orphaned()
@@ -107,17 +100,15 @@ class SyncLane:
         return None if context.stop_requested else timed_out(spec, leash)
 
     async def pause(self, seconds: float) -> None:
-        self._wait(lambda _: None, seconds)
+        self._wait(Flag(), seconds)
 
     def _one(self, task: Task) -> Coroutine[Any, Any, Outcome]:
         if task[0].guarded:
             return persevere(task, self, self._publisher, chance=self._chance)
         return attempt(*task, self._publisher)
 
-    def _wait(self, watch: Callable[[Callable[[object], None]], None], seconds: float) -> None:
-        """Block until `watch` calls back, a stop is requested or `seconds` are over."""
-        over = Flag()
-        watch(lambda _: over.set())
+    def _wait(self, over: Flag, seconds: float) -> None:
+        """Block until `over` is set, a stop is requested or `seconds` are over."""
         forget = self._stop.scope.add_callback(over.set)
         left = self._stop.remaining()
         try:
