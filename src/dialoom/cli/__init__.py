@@ -20,12 +20,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _open_closed_streams() -> None:
-    """Give a standard stream that was closed (`2>&-`) to nobody, so that no other file takes its number."""
-    for number in (0, 1, 2):
+    """Take the number of a standard stream that was closed (`2>&-`), so that no other file gets it.
+
+    What is printed on a closed stdout fails: an answer that nobody can read is not a success.
+    """
+    for number, access in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+            os.open(os.devnull, access)  # takes the lowest free number, which is this one
     sys.stdin = sys.stdin or open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - for good
     sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115

@@ -1,5 +1,6 @@
 """How a command ends: one line on stderr for people, one exit code for scripts."""
 
+import errno
 import os
 import signal
 import sys
@@ -68,13 +69,20 @@ def complain(message: str) -> None:
     print(f"dialoom: {one_line(message, MESSAGE_LIMIT)}", file=sys.stderr, flush=True)
 
 
+def check_stdout() -> None:
+    """Raise `OSError` when stdout is closed: what serves on it should know before its first answer."""
+    os.write(sys.stdout.fileno(), b"")
+
+
 def run_command(command: Callable[[], ExitCode | None]) -> ExitCode:  # noqa: PLR0911 - one way out for each end
     """Run `command`; any failure becomes one line on stderr and its exit code.
 
     A traceback is shown only when `DIALOOM_DEBUG` is set: it is for those who mend dialoom.
     """
     try:
-        return command() or ExitCode.OK
+        code = command() or ExitCode.OK
+        sys.stdout.flush()  # what cannot be written has to be known before the code is
+        return code
     except DialoomError as error:
         complain(str(error))
         return exit_code_for(error)
@@ -86,16 +94,17 @@ def run_command(command: Callable[[], ExitCode | None]) -> ExitCode:  # noqa: PL
         complain("interrupted; what was finished before is kept")
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
-        _stop_writing()
-        return ExitCode.OK
+        return ExitCode.OK  # the reader of our output has left (`dialoom ask … | head`), as it may
     except OSError as error:
-        complain(f"cannot read or write {error.filename or 'a standard stream'}: {error.strerror or error}")
+        complain(_unwritten(error))
         return ExitCode.FAILED
     except Exception as error:  # noqa: BLE001 - seam: the last one before the person at the terminal
         if os.environ.get("DIALOOM_DEBUG"):
             traceback.print_exc()
         complain(f"internal error: {type(error).__name__}: {error}; set DIALOOM_DEBUG=1 to see where")
         return ExitCode.FAILED
+    finally:
+        _give_up_what_cannot_be_written()
 
 
 def _usage(error: CycloptsError) -> str:
@@ -118,8 +127,17 @@ def _close_in_peace() -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _stop_writing() -> None:
-    """The reader of our output has left (`dialoom ask … | head`): end quietly, as other commands do."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
+def _unwritten(error: OSError) -> str:
+    if error.errno == errno.EBADF and error.filename is None:
+        return "stdout is closed, so nobody can read this; open it, or send it to a file"
+    return f"cannot read or write {error.filename or 'a standard stream'}: {error.strerror or error}"
+
+
+def _give_up_what_cannot_be_written() -> None:
+    """Leave nothing in the buffer of stdout that the end of the process would stumble over."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

@@ -13,7 +13,7 @@ from dialoom.base.errors import MissingExtraError, UsageError
 from dialoom.base.text import one_line
 from dialoom.cli.answer import FromDocuments
 from dialoom.cli.embedder import open_embedder
-from dialoom.cli.exits import ExitCode
+from dialoom.cli.exits import ExitCode, check_stdout
 from dialoom.cli.flags import KnowledgeFlags, ModelFlags
 from dialoom.cli.knowledge import bring_in, check_knowledge, open_store, tell
 from dialoom.cli.mcp_export import exported_tools
@@ -42,6 +42,8 @@ async def serve(
 ) -> ExitCode:
     """Serve until standard input ends, or over HTTP until stopped. People are told on stderr."""
     place = None if http is None else place_of(http)
+    if place is None:
+        check_stdout()
     own = exported_tools(exports)
     async with _served(own, knowledge, model) as served:
         say(f"{counted(len(served.tools.names()), 'tool')}: {', '.join(served.tools.names())}")

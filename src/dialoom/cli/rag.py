@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dialoom.base.errors import UsageError
 from dialoom.cli.embedder import open_embedder
-from dialoom.cli.exits import ExitCode
+from dialoom.cli.exits import ExitCode, check_stdout
 from dialoom.cli.flags import DEFAULT_INDEX, KnowledgeFlags, ModelFlags, ServiceFlags
 from dialoom.cli.knowledge import check_readable, load_options
 from dialoom.cli.model import announce, open_model
@@ -27,6 +27,7 @@ from dialoom.stores import SqliteVectorStore
 
 async def rag_service(knowledge: KnowledgeFlags, model: ModelFlags, service: ServiceFlags) -> ExitCode:
     """Answer requests from stdin on stdout until a shutdown or the end of the input."""
+    check_stdout()
     access = access_from(os.environ, token=service.auth_token, read_only=service.read_only)
     if access.read_only and not knowledge.index.exists():
         raise UsageError(
