@@ -1,5 +1,7 @@
 """Knowledge: documents are loaded, cut, embedded, stored, found again and quoted with citations."""
 
+from dialoom.rag.cached_embedder import CachedEmbedder as CachedEmbedder
+from dialoom.rag.cached_embedder import VectorCache as VectorCache
 from dialoom.rag.chunk import Chunker as Chunker
 from dialoom.rag.chunk import SlidingWindowChunker as SlidingWindowChunker
 from dialoom.rag.cite import CitationParser as CitationParser
@@ -74,6 +76,7 @@ from dialoom.rag.loaders import iter_documents as iter_documents
 from dialoom.rag.loaders import load_document as load_document
 from dialoom.rag.loaders import load_file as load_file
 from dialoom.rag.loaders import walk_files as walk_files
+from dialoom.rag.local_embedder import LocalEmbedder as LocalEmbedder
 from dialoom.rag.manifest import IndexManifest as IndexManifest
 from dialoom.rag.manifest import check_embedder as check_embedder
 from dialoom.rag.manifest import check_manifest as check_manifest

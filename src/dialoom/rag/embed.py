@@ -1,7 +1,7 @@
 """Texts become vectors. The embedder here needs no model: the same bytes give the same vector everywhere."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from dialoom.base.text import replace_surrogates
 from dialoom.rag.errors import EmbedderContractError, InvalidOptionsError
 from dialoom.rag.question_words import about
+from dialoom.rag.rows import unit_rows
 from dialoom.rag.types import FloatMatrix, FloatVector
 
 _BLOCK = 16  # texts of two kilobytes: their counts stay near the processor
@@ -39,6 +40,14 @@ class Embedder(Protocol):
     async def embed_query(self, text: str) -> FloatVector:
         """The vector of a question; some models embed questions another way than documents."""
         ...
+
+
+@runtime_checkable
+class LanguageLimited(Protocol):
+    """An embedder that says what it was trained on, by two-letter codes such as `en`; none for not said."""
+
+    @property
+    def languages(self) -> tuple[str, ...]: ...
 
 
 class HashEmbedder:
@@ -135,3 +144,15 @@ def check_vectors(vectors: FloatMatrix, *, texts: int, embedder: Embedder) -> Fl
     if not np.isfinite(matrix).all():
         raise EmbedderContractError(f"{embedder.id} gave a vector with NaN or infinity; fix the embedder")
     return matrix
+
+
+def places_of_words(texts: Sequence[str]) -> list[int]:
+    """The places of the texts that are not blank: of the others no model can say anything."""
+    return [place for place, text in enumerate(texts) if text.strip()]
+
+
+def unit_rows_at(places: Sequence[int], vectors: FloatMatrix, *, texts: int) -> FloatMatrix:
+    """One row per text: the vectors at their places, each of length 1, and zeros elsewhere."""
+    rows = np.zeros((texts, vectors.shape[1]), np.float32)
+    rows[places] = unit_rows(vectors)
+    return rows

@@ -3,12 +3,12 @@
 import asyncio
 import logging
 import math
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal
 
 import msgspec
 import numpy as np
 
-from dialoom.rag.embed import Embedder, HashEmbedder
+from dialoom.rag.embed import Embedder, HashEmbedder, LanguageLimited
 from dialoom.rag.errors import InvalidOptionsError
 from dialoom.rag.fusion import (
     RANK_CONSTANT,
@@ -30,14 +30,6 @@ _log = logging.getLogger("dialoom.rag")
 _LEAST_POOL = 50
 _SAMPLED_DOCUMENTS = 24
 _SAMPLED_CHUNKS = 4
-
-
-@runtime_checkable
-class LanguageLimited(Protocol):
-    """An embedder that says what it was trained on, by two-letter codes such as `en`."""
-
-    @property
-    def languages(self) -> tuple[str, ...]: ...
 
 
 class FusionWeights(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,7 +123,7 @@ class HybridRetriever:
         )
 
     def _known_scripts(self) -> frozenset[str] | None:
-        if not isinstance(self._embedder, LanguageLimited):
+        if not isinstance(self._embedder, LanguageLimited) or not self._embedder.languages:
             return None
         return scripts_of_languages(self._embedder.languages)
 

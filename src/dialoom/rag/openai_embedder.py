@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 
 from dialoom.llm import OpenAIEmbeddings
-from dialoom.rag.embed import check_vectors
+from dialoom.rag.embed import check_vectors, places_of_words, unit_rows_at
 from dialoom.rag.errors import InvalidOptionsError
 from dialoom.rag.types import FloatMatrix, FloatVector
 
@@ -53,12 +53,9 @@ class OpenAIEmbedder:
 
     async def _unit_rows(self, texts: Sequence[str]) -> FloatMatrix:
         """Return one row per text; a blank one, which servers refuse, is a row of zeros."""
-        said = [at for at, text in enumerate(texts) if text.strip()]
-        rows = np.zeros((len(texts), self.dim), np.float32)
-        if not said:
-            return rows
-        answer = await self._embeddings.embed([texts[at] for at in said])
-        vectors = check_vectors(np.array(answer.vectors, np.float32), texts=len(said), embedder=self)
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        rows[said] = vectors / np.where(lengths > 0, lengths, 1)
-        return rows
+        places = places_of_words(texts)
+        if not places:
+            return np.zeros((len(texts), self.dim), np.float32)
+        answer = await self._embeddings.embed([texts[place] for place in places])
+        vectors = check_vectors(np.array(answer.vectors, np.float32), texts=len(places), embedder=self)
+        return unit_rows_at(places, vectors, texts=len(texts))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from dialoom.stores.sqlite_checkpoints import SqliteCheckpointStore as SqliteCheckpointStore
     from dialoom.stores.sqlite_conversations import SqliteConversationStore as SqliteConversationStore
     from dialoom.stores.sqlite_index import SqliteVectorStore as SqliteVectorStore
+    from dialoom.stores.sqlite_vector_cache import SqliteVectorCache as SqliteVectorCache
     from dialoom.stores.write_behind import WriteBehindStore as WriteBehindStore
     from dialoom.stores.yaml_conversations import YamlConversationStore as YamlConversationStore
 
@@ -25,6 +26,7 @@ _HOMES = {
     "Sealer": "dialoom.stores.sealing",
     "SqliteCheckpointStore": "dialoom.stores.sqlite_checkpoints",
     "SqliteConversationStore": "dialoom.stores.sqlite_conversations",
+    "SqliteVectorCache": "dialoom.stores.sqlite_vector_cache",
     "SqliteVectorStore": "dialoom.stores.sqlite_index",
     "TypeCodec": "dialoom.graph.codec_types",
     "UnreadableError": "dialoom.graph.codec",
@@ -40,6 +42,7 @@ __all__ = [
     "Sealer",
     "SqliteCheckpointStore",
     "SqliteConversationStore",
+    "SqliteVectorCache",
     "SqliteVectorStore",
     "TypeCodec",
     "UnreadableError",
