@@ -9,8 +9,10 @@ PAGE := web/package-lock.json web/index.html web/vite.config.ts $(shell find web
 .PHONY: demo test check promises bench crash lock clean picture
 .DELETE_ON_ERROR:
 
-demo: .venv/run.stamp ## the main job on real files: an English and a Chinese question, answered with citations
-	@$(BIN)/python scripts/demo.py
+demo: .venv/run.stamp ## the main job on real files: two questions answered with citations, then the workbench over them
+	@$(BIN)/python scripts/demo.py questions
+	@test ! -t 1 || $(MAKE) --no-print-directory .venv/page.stamp # nobody looks at a page without a terminal
+	@$(BIN)/python scripts/demo.py workbench
 
 test: .venv/dev.stamp .venv/real-model.stamp .venv/peers.stamp .venv-peers/peers.stamp .venv-peers-mcp1/peers.stamp .venv/page.stamp .venv/browser.stamp ## the whole suite
 	@$(BIN)/python scripts/run_tests.py
