@@ -8,7 +8,7 @@ import pytest
 
 from dialoom.base.errors import UsageError
 from dialoom.cli.bench import bench
-from dialoom.cli.config import Config, ModelTable
+from dialoom.cli.settings import Config, ModelTable
 from dialoom.llm import WireProfile
 from dialoom.testing.wire import WireReply, WireRequest, WireServer
 from tests.cli.terminal import Terminal
@@ -31,7 +31,7 @@ async def test_a_server_is_examined_and_its_profile_written_and_used(terminal: T
     assert shown.code == 0
     assert "tools" in shown.out
     assert json.loads(Path("tiny.json").read_text(encoding="utf-8"))["tool_mode"] == "off"
-    profile = Config(ModelTable(profile=Path("tiny.json"))).wire_profile()
+    profile = Config(model=ModelTable(profile=Path("tiny.json"))).wire_profile()
     assert profile is not None
     assert profile.tool_mode == "off"
 
@@ -62,13 +62,13 @@ def test_a_profile_is_named_in_the_config_or_refused_by_name(tmp_path: Path) -> 
     assert Config().wire_profile() is None
     good = tmp_path / "good.json"
     good.write_bytes(msgspec.json.encode(WireProfile(tool_mode="schema")))
-    assert Config(ModelTable(profile=good)).wire_profile() == WireProfile(tool_mode="schema")
+    assert Config(model=ModelTable(profile=good)).wire_profile() == WireProfile(tool_mode="schema")
     bad = tmp_path / "bad.json"
     bad.write_text("{", encoding="utf-8")
     with pytest.raises(UsageError, match=r"bad\.json is not a profile"):
-        Config(ModelTable(profile=bad)).wire_profile()
+        Config(model=ModelTable(profile=bad)).wire_profile()
     with pytest.raises(UsageError, match="cannot read the profile"):
-        Config(ModelTable(profile=tmp_path / "none.json")).wire_profile()
+        Config(model=ModelTable(profile=tmp_path / "none.json")).wire_profile()
 
 
 def test_benches_run_from_a_clone_and_are_said_to_be_missing_elsewhere(

@@ -7,7 +7,9 @@ import pytest
 
 from dialoom.base.errors import UsageError
 from dialoom.llm import ChatOptions, user
+from dialoom.llm.ollama.request import ollama_body
 from dialoom.llm.openai.request import chat_body
+from dialoom.llm.openai.responses_request import responses_body
 from dialoom.llm.profile import DEFAULT_PROFILE
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -53,3 +55,17 @@ def test_a_schema_that_contains_itself_is_the_callers_mistake() -> None:
     circle["properties"] = {"city": circle}
     with pytest.raises(UsageError, match="the request cannot be written as JSON"):
         sent(circle)
+
+
+def test_any_json_is_asked_for_in_the_words_of_each_wire_and_a_schema_goes_first() -> None:
+    asked, question = ChatOptions(json_mode=True), [user("Where?")]
+    chat = msgspec.json.decode(chat_body(question, asked, DEFAULT_PROFILE))
+    responses = msgspec.json.decode(responses_body(question, asked, DEFAULT_PROFILE, provider="openai"))
+    ollama = msgspec.json.decode(ollama_body(question, asked, DEFAULT_PROFILE, num_ctx=None))
+    assert chat["response_format"] == {"type": "json_object"}
+    assert responses["text"] == {"format": {"type": "json_object"}}
+    assert ollama["format"] == "json"
+    both = msgspec.json.decode(
+        chat_body(question, ChatOptions(json_mode=True, response_schema=CITY), DEFAULT_PROFILE)
+    )
+    assert both["response_format"]["type"] == "json_schema"

@@ -1,108 +1,142 @@
-"""`dialoom.toml`: what a project wants, kept beside its documents."""
+"""Reading the settings: `dialoom.toml` or the file that is named, and above it the environment.
+
+A file is TOML, or JSON when its name ends so. Its settings stand in tables, or without tables under the
+names of `FLAT`. `DIALOOM_MODEL_TEMPERATURE` replaces `temperature` in `[model]`, and so for every other.
+"""
 
 import tomllib
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
+from types import MappingProxyType
+from typing import Final
 
 import msgspec
 
 from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line
-from dialoom.llm import ModelSettings, WireProfile
+from dialoom.cli.settings import Config, EmbeddingTable, ModelTable, RequestTable
 
-CONFIG_FILE = Path("dialoom.toml")
-MAX_CONFIG_BYTES = 65_536
+CONFIG_FILE: Final = Path("dialoom.toml")
+MAX_CONFIG_BYTES: Final = 65_536
+_TABLES: Final[Mapping[str, type[msgspec.Struct]]] = {
+    "model": ModelTable,
+    "embedding": EmbeddingTable,
+    "requests": RequestTable,
+}
+FLAT: Final[Mapping[str, tuple[str, str]]] = {
+    **{name: ("model", name) for name in ModelTable.__struct_fields__ if name != "name"},
+    "model": ("model", "name"),
+    **{f"embedding_{name}": ("embedding", name) for name in EmbeddingTable.__struct_fields__},
+    **{name: ("requests", name) for name in RequestTable.__struct_fields__},
+}
+"""Where a setting belongs that stands outside of every table."""
 
-
-class ModelTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`[model]`: which model, where, the *name* of the variable with its key, and the file of its profile."""
-
-    name: str | None = None
-    base_url: str | None = None
-    api_key_env: str | None = None
-    profile: Path | None = None
-
-
-class EmbeddingTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`[embedding]`: the model that makes vectors, at a server with `/embeddings`, and where its key is."""
-
-    model: str
-    base_url: str
-    api_key_env: str | None = None
-
-    def key(self, env: Mapping[str, str]) -> str | None:
-        """Return the key from `env`. Raises `UsageError` when the variable is not set."""
-        return _key(self.api_key_env, env)
+_Tables = dict[str, dict[str, object]]
 
 
-class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The whole file. Unknown tables and keys are refused: a typing error must not go unnoticed."""
-
-    model: ModelTable = ModelTable()
-    embedding: EmbeddingTable | None = None
-
-    def model_settings(self, env: Mapping[str, str]) -> ModelSettings:
-        """Return what the file says of the model, with the key looked up in `env`.
-
-        Raises `UsageError` when the file names a variable that is not set.
-        """
-        table = self.model
-        key = _key(table.api_key_env, env)
-        return ModelSettings(model=table.name, base_url=table.base_url, api_key=key)
-
-    def wire_profile(self) -> WireProfile | None:
-        """Return what the doctor wrote down of the server; None when the file names nothing."""
-        path = self.model.profile
-        if path is None:
-            return None
-        try:
-            return msgspec.json.decode(path.read_bytes(), type=WireProfile)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            told = one_line(str(error))
-            raise UsageError(f"{path} is not a profile: {told}; run dialoom doctor again") from error
-        except (OSError, ValueError) as error:  # a name with a NUL byte is a ValueError
-            reason = getattr(error, "strerror", None) or str(error)
-            raise UsageError(
-                f"cannot read the profile {path}: {reason}; run dialoom doctor --profile"
-            ) from error
-
-
-def load_config(named: Path | None = None) -> Config:
+def load_config(named: Path | None = None, *, env: Mapping[str, str] = MappingProxyType({})) -> Config:
     """Read the settings of the file `named`, or else of `dialoom.toml`, where none at all says nothing.
 
-    Raises `UsageError` naming what is wrong in it.
+    What `env` says of a setting goes before the file. Raises `UsageError` naming what is wrong, and where.
     """
     path = named or CONFIG_FILE
+    text = _read(path, must_be=named is not None)
+    try:
+        tables = _tables(_parsed(path, text))
+        _check_names(tables)
+        for (table, name), value in _from_environment(env).items():
+            tables.setdefault(table, {})[name] = value
+        return msgspec.convert(tables, Config, dec_hook=_path)
+    except (ValueError, RecursionError) as error:  # also what TOML, JSON, UTF-8 and msgspec raise
+        raise UsageError(
+            f"{path} is not a valid config: {one_line(str(error))}; mend or remove it"
+        ) from error
+
+
+def _read(path: Path, *, must_be: bool) -> bytes:
     if path.exists() and not path.is_file():
         raise UsageError(f"{path} is no file; put the settings into a file, or remove it")
     try:
         with path.open("rb") as file:
             text = file.read(MAX_CONFIG_BYTES + 1)
     except FileNotFoundError as error:
-        if named is None:
-            return Config()
-        raise UsageError(f"there is no settings file {named}; check --config") from error
+        if not must_be:
+            return b""
+        raise UsageError(f"there is no settings file {path}; check --config") from error
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror or error}; check the file") from error
     if len(text) > MAX_CONFIG_BYTES:
         raise UsageError(f"{path} is larger than {MAX_CONFIG_BYTES} bytes; it should hold a few settings")
+    return text
+
+
+def _parsed(path: Path, text: bytes) -> dict[str, object]:
+    if path.suffix.lower() == ".json":
+        return msgspec.json.decode(text.removeprefix(b"\xef\xbb\xbf"), type=dict[str, object])
+    return tomllib.loads(text.decode("utf-8-sig"))
+
+
+def _tables(document: Mapping[str, object]) -> _Tables:
+    """Return the tables with every setting in its place; an empty text says nothing."""
+    tables: _Tables = {name: {} for name in _TABLES}
+    for name, value in document.items():
+        table, settings = _placed(name, value)
+        for key, setting in settings.items():
+            if key in tables[table]:
+                raise ValueError(f"{key} of [{table}] is there twice")
+            if setting != "":
+                tables[table][key] = setting
+    return tables
+
+
+def _placed(name: str, value: object) -> tuple[str, dict[str, object]]:
+    """Return a table, or the one that a setting outside of every table belongs to."""
+    if isinstance(value, dict):
+        _refuse_unknown("the file", "table", name, tuple(_TABLES))
+        return name, msgspec.convert(value, dict[str, object])
+    if name in _TABLES and name not in FLAT:
+        raise ValueError(f"{name} is a table, [{name}]")
+    _refuse_unknown("the file", "setting", name, tuple(FLAT))
+    table, key = FLAT[name]
+    return table, {key: value}
+
+
+def _check_names(tables: _Tables) -> None:
+    for table, settings in tables.items():
+        for name in settings:
+            _refuse_unknown(f"[{table}]", "setting", name, _TABLES[table].__struct_fields__)
+
+
+def _refuse_unknown(where: str, kind: str, name: str, known: tuple[str, ...]) -> None:
+    """Raise `ValueError`, with the name that was perhaps meant: a typing error must not go unnoticed."""
+    if name in known:
+        return
+    near = get_close_matches(name, known, 1)
+    meant = f"perhaps {near[0]} is meant" if near else f"there are {', '.join(known)}"
+    raise ValueError(f"{where} has no {kind} {one_line(name, 60)!r}, {meant}")
+
+
+def _from_environment(env: Mapping[str, str]) -> dict[tuple[str, str], object]:
+    """Return the settings that variables give, each read as what it is."""
+    found: dict[tuple[str, str], object] = {}
+    for table, kind in _TABLES.items():
+        for field in msgspec.structs.fields(kind):
+            variable = f"DIALOOM_{table}_{field.name}".upper()
+            if env.get(variable, "").strip():
+                found[table, field.name] = _value(variable, env[variable].strip(), field.type)
+    return found
+
+
+def _value(variable: str, text: str, kind: object) -> object:
     try:
-        return msgspec.convert(tomllib.loads(text.decode("utf-8-sig")), Config, dec_hook=_path)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError, RecursionError) as error:
-        raise UsageError(
-            f"{path} is not a valid config: {one_line(str(error))}; mend or remove it"
-        ) from error
-
-
-def _key(name: str | None, env: Mapping[str, str]) -> str | None:
-    key = env.get(name) if name else None
-    if name and not key:
-        raise UsageError(f"the settings take a key from {name}, which is not set; set it")
-    return key
+        return msgspec.convert(text, kind, strict=False, dec_hook=_path)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{variable} is not usable: {one_line(str(error))}; mend or unset it") from error
 
 
 def _path(kind: type, value: object) -> Path:
     """Read a path from a text; the only type here that msgspec does not know itself."""
-    if kind is Path and isinstance(value, str):
+    if kind is Path and isinstance(value, str | Path):
         return Path(value)
     raise ValueError("a path is a text")

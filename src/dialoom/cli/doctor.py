@@ -1,37 +1,75 @@
 """`dialoom doctor`: find out what a model server can really do."""
 
+import os
 from contextlib import aclosing
 from pathlib import Path
 
 from dialoom.base.errors import StoreError
+from dialoom.cli.config import load_config
 from dialoom.cli.exits import ExitCode, NoModelError
 from dialoom.cli.flags import ModelFlags
 from dialoom.cli.model import announce, choose
 from dialoom.cli.progress import say
-from dialoom.llm import ModelChoice, diagnose, open_provider
-from dialoom.llm.doctor import Report
+from dialoom.cli.settings import Config
+from dialoom.llm import (
+    EmbeddingOptions,
+    ModelChoice,
+    OpenAIEmbeddings,
+    RetryPolicy,
+    diagnose,
+    open_provider,
+)
+from dialoom.llm.doctor import DoctorLimits, Report
 from dialoom.net import Httpx2Transport
 
 
 async def doctor(flags: ModelFlags, profile: Path | None) -> ExitCode:
     """Probe the chosen server, print what was found, and write its profile to `profile` when one is named."""
+    config = load_config(flags.config, env=os.environ)
     async with aclosing(Httpx2Transport()) as transport:
-        choice = await choose(flags, transport)
+        choice = await choose(flags, config, transport)
         if choice.mode == "offline":
             raise NoModelError("there is no model to examine; name one with --model, or see --explain-model")
         announce(choice)
-        report = await _examine(choice, transport)
+        report = await _Examination(config, flags.timeout, transport).of(choice)
     print("\n".join(report.lines()))
     if profile is not None:
         _write(profile, report)
     return ExitCode.OK if report.ok else ExitCode.MODEL
 
 
-async def _examine(choice: ModelChoice, transport: Httpx2Transport) -> Report:
-    if choice.base_url is not None and choice.provider != "anthropic":
-        return await diagnose(choice.base_url, choice.model, api_key=choice.api_key, transport=transport)
-    async with aclosing(open_provider(choice, transport)) as provider:
-        return await diagnose(provider, choice.model)
+class _Examination:
+    """Asks as the settings say. The model they name for vectors is asked too, wherever it is."""
+
+    def __init__(self, config: Config, timeout: float | None, transport: Httpx2Transport) -> None:
+        self._config = config
+        self._seconds = min(DoctorLimits().probe_seconds, config.requests.timeouts(timeout).total)
+        self._transport = transport
+
+    async def of(self, choice: ModelChoice) -> Report:
+        limits = DoctorLimits(probe_seconds=self._seconds)
+        embeddings = self._embeddings()
+        if choice.base_url is not None and choice.provider != "anthropic":
+            return await diagnose(
+                choice.base_url,
+                choice.model,
+                api_key=choice.api_key,
+                embeddings=embeddings,
+                limits=limits,
+                transport=self._transport,
+            )
+        headers = self._config.headers(choice.provider)
+        async with aclosing(open_provider(choice, self._transport, headers=headers)) as provider:
+            return await diagnose(provider, choice.model, embeddings=embeddings, limits=limits)
+
+    def _embeddings(self) -> OpenAIEmbeddings | None:
+        server = self._config.embedding_server(os.environ)
+        if server is None:
+            return None
+        options = EmbeddingOptions(request=self._seconds, retry=RetryPolicy(attempts=1))
+        return OpenAIEmbeddings(
+            server.base_url, server.key, model=server.model, options=options, transport=self._transport
+        )
 
 
 def _write(path: Path, report: Report) -> None:

@@ -8,7 +8,6 @@ from typing import Annotated
 from cyclopts import Group, Parameter, Token, validators
 
 from dialoom.base.errors import UsageError
-from dialoom.llm.options import Timeouts
 
 DEFAULT_INDEX = Path(".dialoom/knowledge.sqlite")
 
@@ -64,18 +63,6 @@ class ModelFlags:
     """End with exit code 3 instead of going offline when no model is found."""
     explain_model: Annotated[bool, _NO_OPPOSITE] = False
     """Print every place that was looked at for a model, and what came of it."""
-
-    @property
-    def timeouts(self) -> Timeouts:
-        """How long an answer is waited for, at each step of it."""
-        usual = Timeouts()
-        most = self.timeout or usual.total
-        return Timeouts(
-            connect=min(usual.connect, most),
-            first_event=min(usual.first_event, most),
-            idle=min(usual.idle, most),
-            total=most,
-        )
 
 
 @Parameter(name="*", group=_SERVICE)

@@ -10,6 +10,7 @@ import msgspec
 from dialoom.cli.config import load_config
 from dialoom.cli.exits import NoModelError
 from dialoom.cli.flags import ModelFlags
+from dialoom.cli.settings import Config
 from dialoom.llm import (
     ChatOptions,
     ModelChoice,
@@ -37,16 +38,17 @@ async def open_model(flags: ModelFlags) -> AsyncGenerator[OpenModel]:
     Raises `NoModelError` when there is none and `flags` do not allow going without.
     """
     async with aclosing(Httpx2Transport()) as transport:
-        choice = await choose(flags, transport)
-        profile = load_config(flags.config).wire_profile()
-        async with aclosing(open_provider(choice, transport, profile=profile)) as provider:
-            options = ChatOptions(model=choice.model, max_tokens=flags.max_tokens, timeouts=flags.timeouts)
+        config = load_config(flags.config, env=os.environ)
+        choice = await choose(flags, config, transport)
+        profile, headers = config.wire_profile(), config.headers(choice.provider)
+        async with aclosing(open_provider(choice, transport, profile=profile, headers=headers)) as provider:
+            options = config.chat_options(choice.model, max_tokens=flags.max_tokens, timeout=flags.timeout)
             yield OpenModel(choice, provider, options)
 
 
-async def choose(flags: ModelFlags, transport: HttpTransport) -> ModelChoice:
+async def choose(flags: ModelFlags, config: Config, transport: HttpTransport) -> ModelChoice:
     """Return the model that `flags`, the config and the environment come to. Raises `NoModelError`."""
-    choice = await choose_model(_request(flags), transport)
+    choice = await choose_model(_request(flags, config), transport)
     if flags.explain_model:
         _explain(choice)
     if choice.mode == "offline" and flags.require_model and not flags.offline:
@@ -63,10 +65,10 @@ def announce(choice: ModelChoice) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def _request(flags: ModelFlags) -> ModelRequest:
+def _request(flags: ModelFlags, config: Config) -> ModelRequest:
     return ModelRequest(
         flags=ModelSettings(model=flags.model, base_url=flags.base_url),
-        config=load_config(flags.config).model_settings(os.environ),
+        config=config.model_settings(os.environ),
         env=os.environ,
         offline=flags.offline,
         probe=not flags.no_probe,

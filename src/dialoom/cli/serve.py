@@ -21,7 +21,7 @@ from dialoom.cli.serve_geo import GEO_HANDLERS
 from dialoom.cli.serve_tools import tool_servers, tool_source
 from dialoom.conversation.cards import FormRegistry, builtin_cards
 from dialoom.dialog import Center, RunPolicy, Stores
-from dialoom.llm import ChatOptions, Model
+from dialoom.llm import Model
 from dialoom.mcp import MCPServerConfig
 from dialoom.rag import Embedder, RagConfig
 from dialoom.server import Parts, ServerSettings, Workbench
@@ -97,7 +97,7 @@ async def _run(
         source = tool_source(wired.servers)
 
         def center(stores: Stores) -> Center:
-            policy = RunPolicy(chat=ChatOptions(max_tokens=model.max_tokens))
+            policy = RunPolicy(chat=opened.options)
             made = Center(stores, forms=forms, cards=cards, policy=policy, tool_source=source)
             made.add_provider(opened.provider, default=True, models=_models(opened))
             made.add_tool(calculator).add_tool(clock_tool())

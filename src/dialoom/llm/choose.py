@@ -1,5 +1,7 @@
 """From a request to a provider that can be asked: decide, look around, name the model."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
@@ -37,21 +39,23 @@ def open_provider(
     transport: HttpTransport | None = None,
     *,
     profile: WireProfile | None = None,
+    headers: Mapping[str, str] | None = None,
     clock: Clock = SYSTEM_CLOCK,
 ) -> Provider:
     """Return the provider of a choice; ask it with `ChatOptions(model=choice.model)` and `aclose` it.
 
-    `profile` says how the server departs from the common wire, as `diagnose` found it.
+    `profile` says how the server departs from the common wire, as `diagnose` found it; `headers` go out
+    with every request.
     """
     if choice.base_url is None:
         return OfflineProvider()
     if choice.provider == "anthropic":
-        token = {"authorization": f"Bearer {choice.auth_token}"} if choice.auth_token else None
+        token = {"authorization": f"Bearer {choice.auth_token}"} if choice.auth_token else {}
         return AnthropicProvider(
             choice.base_url,
             choice.api_key,
             transport=transport,
-            headers=token,
+            headers={**token, **(headers or {})},
             profile=profile or ANTHROPIC_PROFILE,
             clock=clock,
         )
@@ -59,6 +63,7 @@ def open_provider(
         choice.base_url,
         choice.api_key,
         transport=transport,
+        headers=headers,
         id=choice.provider,
         profile=profile,
         clock=clock,

@@ -34,26 +34,29 @@ async def diagnose(
     model: str | None = None,
     *,
     api_key: str | None = None,
+    embeddings: OpenAIEmbeddings | None = None,
     limits: DoctorLimits = DEFAULT_LIMITS,
     transport: HttpTransport | None = None,
     clock: Clock = SYSTEM_CLOCK,
 ) -> Report:
     """Return what a provider, or the server at a base URL, can really do with `model`.
 
-    A handful of short prompts and one long one are sent; embeddings are looked for at a base URL only. A
-    server that cannot be reached is a finding, not an error. Raises `UsageError` on a bad URL or key.
+    A handful of short prompts and one long one are sent. Vectors are asked of `embeddings`, and without
+    them of a base URL. A server that cannot be reached is a finding, not an error. Raises `UsageError` on a
+    bad URL or key.
     """
     if not isinstance(target, str):
-        return await _Examination(Probing(target, model, limits, clock), profile_of(target)).run(target.id)
+        examination = _Examination(Probing(target, model, limits, clock), profile_of(target))
+        return await examination.run(target.id, embeddings)
     lent = transport or Httpx2Transport()
     try:
         provider = await _reachable(target, api_key, model, limits=limits, transport=lent, clock=clock)
         examination = _Examination(Probing(provider, model, limits, clock), provider.profile)
         options = EmbeddingOptions(request=limits.probe_seconds, retry=ONCE)
-        embeddings = OpenAIEmbeddings(
+        same = OpenAIEmbeddings(
             target, api_key, model=model or "", options=options, transport=lent, clock=clock
         )
-        return await examination.run(safe_url(target), embeddings)
+        return await examination.run(safe_url(target), embeddings or same)
     finally:
         if transport is None:
             await lent.aclose()

@@ -27,7 +27,7 @@ def ollama_body(
         "model": options.model,
         "messages": [wire for message in paired(messages) for wire in _wire_messages(message)],
         "stream": profile.streaming,
-        "format": options.response_schema,
+        "format": options.response_schema or ("json" if options.json_mode else None),
         "tools": [_wire_tool(tool) for tool in _offered(options)] or None,
         "options": _model_options(options, num_ctx) or None,
         **{name: value for name, value in options.extra_body.items() if name != "options"},

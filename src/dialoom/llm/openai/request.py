@@ -35,7 +35,7 @@ def _asked(messages: Sequence[Message], options: ChatOptions, profile: WireProfi
         "top_p": options.top_p,
         "stop": list(options.stop) or None,
         "seed": options.seed,
-        "response_format": response_format(options.response_schema) if options.response_schema else None,
+        "response_format": response_format(options),
         **(tool_fields(options, _wire_tool) if options.tools else {}),
     }
     return {name: value for name, value in fields.items() if value is not None}

@@ -1,19 +1,34 @@
-"""A schema for the answer, as OpenAI's wires ask for it."""
+"""A schema for the answer, or any JSON, as OpenAI's wires ask for it."""
 
 import re
 from collections.abc import Mapping
 
 from dialoom.llm.json_values import fields_of, items_of, text_of
+from dialoom.llm.options import ChatOptions
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 
 
-def response_format(schema: Mapping[str, object]) -> dict[str, object]:
-    """Return the `response_format` of chat completions that asks for `schema`."""
-    return {"type": "json_schema", "json_schema": named_schema(schema)}
+def response_format(options: ChatOptions) -> dict[str, object] | None:
+    """Return the `response_format` of chat completions; None leaves the form of the answer open."""
+    if options.response_schema:
+        return {"type": "json_schema", "json_schema": _named(options.response_schema)}
+    return _any_json(options)
 
 
-def named_schema(schema: Mapping[str, object]) -> dict[str, object]:
+def text_format(options: ChatOptions) -> dict[str, object] | None:
+    """Return the `text` of responses, which says the same in other places."""
+    if options.response_schema:
+        return {"format": {"type": "json_schema", **_named(options.response_schema)}}
+    asked = _any_json(options)
+    return {"format": asked} if asked else None
+
+
+def _any_json(options: ChatOptions) -> dict[str, object] | None:
+    return {"type": "json_object"} if options.json_mode else None
+
+
+def _named(schema: Mapping[str, object]) -> dict[str, object]:
     """Return the schema with the name both wires want; `strict` where OpenAI accepts that.
 
     Strict means that the server enforces the schema, and OpenAI refuses it for one that leaves anything

@@ -7,7 +7,7 @@ import msgspec
 from dialoom.base.text import replace_surrogates
 from dialoom.llm.messages import Message, OpaquePart, RefusalPart, TextPart, ToolCall, ToolCallPart
 from dialoom.llm.openai.request import tool_fields
-from dialoom.llm.openai.response_format import named_schema
+from dialoom.llm.openai.response_format import text_format
 from dialoom.llm.options import ChatOptions, ToolSpec
 from dialoom.llm.pairing import paired
 from dialoom.llm.profile import WireProfile
@@ -32,7 +32,6 @@ def responses_body(
 def _asked(
     messages: Sequence[Message], options: ChatOptions, profile: WireProfile, *, provider: str
 ) -> _Fields:
-    schema = options.response_schema
     fields: _Fields = {
         "model": options.model,
         "input": [item for message in paired(messages) for item in _items(message, profile, provider)],
@@ -43,7 +42,7 @@ def _asked(
         "max_output_tokens": options.max_tokens,
         "temperature": options.temperature,
         "top_p": options.top_p,
-        "text": {"format": {"type": "json_schema", **named_schema(schema)}} if schema else None,
+        "text": text_format(options),
         **(tool_fields(options, _wire_tool) if options.tools else {}),
     }
     return {name: value for name, value in fields.items() if value is not None}

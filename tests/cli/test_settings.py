@@ -1,0 +1,176 @@
+"""What the settings file says is obeyed by every command that asks a model or makes vectors."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from dialoom.cli.embedder import open_embedder
+from dialoom.rag import HashEmbedder
+from dialoom.testing.wire import Hold, WireReply, WireRequest, WireServer
+from tests.cli.terminal import Terminal
+from tests.cli.test_ask import said
+
+MESSAGE = b'{"type":"message","stop_reason":"end_turn","content":[{"type":"text","text":"Three days [1]."}]}'
+
+
+def claude(_request: WireRequest) -> WireReply:
+    return WireReply(body=(MESSAGE,))
+
+
+def vectors(request: WireRequest) -> WireReply:
+    texts = request.json()["input"]
+    assert isinstance(texts, list)
+    rows = [{"index": at, "embedding": [1.0, float(len(text))]} for at, text in enumerate(texts)]
+    return WireReply(body=(msgspec.json.encode({"data": rows}),))
+
+
+def settle(text: str, name: str = "dialoom.toml") -> None:
+    Path(name).write_text(text, encoding="utf-8")
+
+
+@pytest.mark.promise("docs-001", "docs-003")
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda terminal: terminal.run_beside("ask", "How long?", "--docs", "docs"),
+        lambda terminal: terminal.run_beside("doctor"),
+    ],
+    ids=["ask", "doctor"],
+)
+async def test_a_provider_and_the_version_of_its_wire_are_named_in_the_file(
+    terminal: Terminal, docs: Path, run: Callable[[Terminal], object]
+) -> None:
+    async with WireServer(claude) as server:
+        settle(
+            f'[model]\nprovider = "anthropic"\nname = "claude-x"\nbase_url = "{server.url}"\n'
+            'api_key = "sk-of-mine"\nanthropic_version = "2024-01-01"\n'
+        )
+        await run(terminal)
+        asked = [request for request in server.requests if request.method == "POST"]
+    assert asked
+    for request in asked:
+        assert (request.path, request.json()["model"]) == ("/v1/messages", "claude-x")
+        assert request.headers["anthropic-version"] == "2024-01-01"
+        assert request.headers["x-api-key"] == "sk-of-mine"
+
+
+@pytest.mark.promise("docs-001", "docs-002", "docs-005")
+async def test_how_an_answer_is_asked_for_stands_in_a_flat_file_too(terminal: Terminal, docs: Path) -> None:
+    async with WireServer([said("Three days [1].")]) as server:
+        settings = {"provider": "openai", "base_url": f"{server.url}/v1", "api_key": "sk-of-mine"}
+        settings |= {"model": "mine", "temperature": 0.25, "max_tokens": 77, "json_mode": True}
+        settle(json.dumps(settings), "llm_config.json")
+        shown = await terminal.run_beside(
+            "ask", "How long?", "--docs", str(docs), "--config", "llm_config.json"
+        )
+        request = server.requests[0]
+    assert shown.code == 0, shown.err
+    assert request.headers["authorization"] == "Bearer sk-of-mine"
+    expected = {"model": "mine", "temperature": 0.25, "max_tokens": 77}
+    expected |= {"response_format": {"type": "json_object"}}
+    assert {name: request.json().get(name) for name in expected} == expected
+
+
+@pytest.mark.promise("docs-007")
+async def test_a_question_is_asked_again_as_often_as_the_file_says(terminal: Terminal, docs: Path) -> None:
+    busy = WireReply(status=503)
+    async with WireServer([busy, said("Three days [1]."), busy]) as server:
+        told = f'[model]\nname = "openai:m"\nbase_url = "{server.url}/v1"\n[requests]\n'
+        settle(f"{told}retries = 1\nretry_backoff_ms = 1\n")
+        again = await terminal.run_beside("ask", "How long?", "--docs", str(docs))
+        settle(f"{told}retries = 0\n")
+        once = await terminal.run_beside("ask", "How long?")
+        assert (again.code, once.code, len(server.requests)) == (0, 6, 3)
+
+
+@pytest.mark.promise("docs-006")
+async def test_a_silent_server_is_waited_for_as_long_as_the_file_says(terminal: Terminal, docs: Path) -> None:
+    async with WireServer([WireReply(body=(Hold(), b"late"))]) as server:
+        settle(
+            f'[model]\nname = "openai:m"\nbase_url = "{server.url}/v1"\n'
+            "[requests]\ntotal_timeout_ms = 200\nconnect_timeout_ms = 100\nretries = 0\n"
+        )
+        shown = await terminal.run_beside("ask", "How long?", "--docs", str(docs))
+    assert shown.code == 6
+    assert "did not begin to answer within 0.2 s" in shown.err or "finish within 0.2 s" in shown.err
+
+
+@pytest.mark.promise("docs-004", "docs-011")
+async def test_claude_answers_and_another_server_makes_the_vectors(terminal: Terminal, docs: Path) -> None:
+    def both(request: WireRequest) -> WireReply:
+        return vectors(request) if request.path.endswith("/embeddings") else claude(request)
+
+    async with WireServer(both) as server:
+        settings = {"provider": "anthropic", "model": "claude-x", "base_url": server.url, "api_key": "sk-a"}
+        settings |= {"embedding_model": "e5", "embedding_base_url": f"{server.url}/v1"}
+        settle(json.dumps(settings | {"embedding_api_key": "sk-e"}), "llm_config.json")
+        words = ("--docs", str(docs), "--config", "llm_config.json")
+        shown = await terminal.run_beside("ask", "How long?", *words)
+        embedded = [each for each in server.requests if each.path == "/v1/embeddings"]
+    assert (shown.code, shown.out) == (0, "Three days [1].\n\n[1] refunds.md, Refunds\n")
+    assert {(each.headers["authorization"], each.json()["model"]) for each in embedded} == {
+        ("Bearer sk-e", "e5")
+    }
+
+
+@pytest.mark.promise("docs-010")
+async def test_claude_makes_no_vectors_so_they_are_made_offline_and_that_is_said(
+    terminal: Terminal, capfd: pytest.CaptureFixture[str]
+) -> None:
+    settle('[model]\nprovider = "anthropic"\napi_key = "k"\n[embedding]\nmodel = "e5"\n')
+    async with open_embedder(None) as embedder:
+        assert isinstance(embedder, HashEmbedder)
+    told = capfd.readouterr().err
+    assert told == (
+        "vectors: HashEmbedder, offline; Anthropic makes none, name another base_url in [embedding]\n"
+    )
+
+
+async def test_vectors_that_were_made_before_are_kept_in_the_file_that_the_settings_name(
+    terminal: Terminal, docs: Path
+) -> None:
+    async with WireServer(vectors) as server:
+        settle(f'[embedding]\nmodel = "e5"\nbase_url = "{server.url}/v1"\ncache = "kept.sqlite"\n')
+        first = await terminal.run_beside("ingest", str(docs))
+        asked = len(server.requests)
+        again = await terminal.run_beside("ingest", str(docs), "--rebuild")
+        assert (first.code, again.code) == (0, 0)
+        assert len(server.requests) == asked + 1  # for the length of its vectors
+
+
+async def test_a_model_for_vectors_can_run_in_this_process(terminal: Terminal, docs: Path) -> None:
+    settle('[embedding]\nprovider = "fastembed"\n')
+    shown = await terminal.run_beside("ingest", str(docs))
+    assert (shown.code, shown.err) == (
+        2,
+        "dialoom: fastembed does not know which model ('') to load; name one\n",
+    )
+
+
+async def test_the_doctor_asks_the_server_that_the_file_names_for_vectors(terminal: Terminal) -> None:
+    def chats(request: WireRequest) -> WireReply:
+        return said("Hello.") if request.method == "POST" else WireReply(body=(b'{"data": [{"id": "m"}]}',))
+
+    async with WireServer(chats) as chat_server, WireServer(vectors) as vector_server:
+        settle(
+            f'[model]\nname = "openai:m"\nbase_url = "{chat_server.url}/v1"\n'
+            f'[embedding]\nmodel = "e5"\nbase_url = "{vector_server.url}/v1"\n'
+        )
+        shown = await terminal.run_beside("doctor")
+    assert (shown.code, [line for line in shown.out.splitlines() if "embeddings" in line]) == (
+        0,
+        ["  embeddings    yes     2 dimensions"],
+    )
+
+
+async def test_a_variable_goes_before_the_file(
+    terminal: Terminal, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DIALOOM_MODEL_NAME", "other")
+    async with WireServer([said("Three days [1].")]) as server:
+        settle(f'[model]\nprovider = "openai"\nname = "mine"\nbase_url = "{server.url}/v1"\n')
+        await terminal.run_beside("ask", "How long?", "--docs", str(docs))
+        assert server.requests[0].json()["model"] == "other"
