@@ -20,6 +20,7 @@ from dialoom.tools import Tool, tool
 from tests.server.conftest import TOKEN, URL
 from tests.server.live import Live, copied, kinds, served
 
+CITY = {"type": "object", "properties": {"city": {"type": "string"}}}
 CHAT = "/v1/chat/completions"
 
 
@@ -56,6 +57,24 @@ def _usage(usage: Usage) -> tuple[Any, ...]:
     return (UsageUpdate(usage),)
 
 
+@pytest.mark.parametrize(
+    ("asked", "schema"),
+    [
+        ({"type": "text"}, None),
+        ({"type": "json_object"}, {"type": "object"}),
+        ({"type": "json_schema", "json_schema": {"name": "city", "schema": CITY}}, CITY),
+        ({"type": "json_schema"}, {"type": "object"}),
+    ],
+)
+def test_the_form_of_an_answer_that_is_asked_for_reaches_the_model(
+    client: TestClient, provider: MockProvider, asked: object, schema: object
+) -> None:
+    provider.queue_text("{}")
+    said = {"messages": [{"role": "user", "content": "Where?"}], "response_format": asked}
+    assert client.post(CHAT, json=said).status_code == 200
+    assert provider.requests[0].options.response_schema == schema
+
+
 def test_everything_a_caller_brings_reaches_the_model(client: TestClient, provider: MockProvider) -> None:
     provider.queue_tool_call("c2", "weather", {"city": "Oslo"})
     call = {
@@ -84,6 +103,8 @@ def test_everything_a_caller_brings_reaches_the_model(client: TestClient, provid
             "max_completion_tokens": 9,
             "stop": "END",
             "seed": 3,
+            "parallel_tool_calls": False,
+            "response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": CITY}},
             "n": 1,
             "logprobs": False,
         },
@@ -105,6 +126,7 @@ def test_everything_a_caller_brings_reaches_the_model(client: TestClient, provid
         9,
     )
     assert (options.stop, options.seed, options.tool_choice) == (("END",), 3, "required")
+    assert (options.parallel_tool_calls, options.response_schema) == (False, CITY)
     assert [each.name for each in options.tools] == ["weather"]
     choice = answer.json()["choices"][0]
     assert choice["finish_reason"] == "tool_calls"
@@ -179,11 +201,16 @@ def test_embeddings_come_as_numbers_or_as_bytes(settings: ServerSettings, parts:
     with TestClient(workbench.app, base_url=URL, headers={"Authorization": f"Bearer {TOKEN}"}) as client:
         one = client.post("/v1/embeddings", json={"input": "wells"}).json()
         two = client.post(
-            "/v1/embeddings", json={"input": ["wells", "井位"], "encoding_format": "base64"}
+            "/v1/embeddings", json={"input": ["wells", "井位"], "encoding_format": "base64", "dimensions": 64}
         ).json()
+        other = client.post("/v1/embeddings", json={"input": "wells", "dimensions": 65})
     row = np.frombuffer(base64.b64decode(two["data"][0]["embedding"]), "<f4")
     assert np.allclose(row, one["data"][0]["embedding"])
     assert (len(row), [each["index"] for each in two["data"]]) == (64, [0, 1])
+    assert (other.status_code, other.json()["error"]["message"]) == (
+        422,
+        "vectors here have 64 dimensions; leave dimensions out",
+    )
 
 
 async def agui(live: Live, **asked: Any) -> list[dict[str, Any]]:
@@ -297,81 +324,3 @@ async def test_an_agui_client_answers_an_interrupt(
 def test_an_agui_thread_is_named_as_a_conversation_is(client: TestClient, thread: str) -> None:
     answer = client.post("/agui/dialog", json={"threadId": thread, "runId": "r"})
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_input")
-
-
-MESSAGES = "/v1/messages"
-
-
-def lines(text: str) -> list[Any]:
-    return [json.loads(each.split("data: ", 1)[1]) for each in text.split("\n\n") if each]
-
-
-def test_messages_reach_the_model_in_the_order_it_needs(client: TestClient, provider: MockProvider) -> None:
-    provider.queue_events(ReasoningDelta("Hm."), TextDelta("Rain."))
-    call = {"type": "tool_use", "id": "c1", "name": "weather", "input": {"city": "Oslo"}}
-    result = {"type": "tool_result", "tool_use_id": "c1", "content": [{"type": "text", "text": "rain"}]}
-    answer = client.post(
-        MESSAGES,
-        json={
-            "model": "mock-model",
-            "max_tokens": 9,
-            "system": [{"type": "text", "text": "Be brief."}],
-            "temperature": 0.5,
-            "stop_sequences": ["END"],
-            "tools": [{"name": "weather"}],
-            "messages": [
-                {"role": "user", "content": "Oslo?"},
-                {"role": "assistant", "content": [{"type": "thinking", "thinking": "x"}, call]},
-                {"role": "user", "content": [{"type": "text", "text": "So?"}, result]},
-                {"role": "assistant", "content": "Well"},
-                {"role": "user", "content": []},
-            ],
-        },
-    )
-    asked = ToolCall(id="c1", name="weather", arguments={"city": "Oslo"}, raw='{"city":"Oslo"}')
-    assert provider.requests[0].messages == (
-        system("Be brief."),
-        user("Oslo?"),
-        assistant("", calls=(asked,)),
-        tool_result("c1", "rain"),
-        user("So?"),
-        assistant("Well"),
-        user(""),
-    )
-    options = provider.requests[0].options
-    assert (options.max_tokens, options.temperature, options.stop) == (9, 0.5, ("END",))
-    body = answer.json()
-    assert body["content"] == [
-        {"type": "thinking", "thinking": "Hm.", "signature": ""},
-        {"type": "text", "text": "Rain."},
-    ]
-    assert (body["stop_reason"], body["role"]) == ("end_turn", "assistant")
-
-
-def test_a_stream_of_messages_opens_and_closes_each_block(client: TestClient, provider: MockProvider) -> None:
-    said = {"max_tokens": 9, "stream": True, "messages": [{"role": "user", "content": "Hi"}]}
-    provider.queue_events(ReasoningDelta("Hm"), TextDelta("Hel"), TextDelta("lo"))
-    found = lines(client.post(MESSAGES, json=said).text)
-    assert [each["type"] for each in found] == [
-        "message_start", "content_block_start", "content_block_delta", "content_block_stop",
-        "content_block_start", "content_block_delta", "content_block_delta", "content_block_stop",
-        "message_delta", "message_stop",
-    ]  # fmt: skip
-    assert [each["index"] for each in found if "index" in each] == [0, 0, 0, 1, 1, 1, 1]
-    provider.queue_tool_call("c1", "weather", {"city": "Oslo"})
-    found = lines(client.post(MESSAGES, json=said).text)
-    assert found[2]["delta"] == {"type": "input_json_delta", "partial_json": '{"city":"Oslo"}'}
-    assert found[-2]["delta"]["stop_reason"] == "tool_use"
-    provider.queue_error(ProviderError("unavailable", "the server is down"))
-    failed = lines(client.post(MESSAGES, json=said).text)
-    assert failed[-1] == {"type": "error", "error": {"type": "api_error", "message": "the server is down"}}
-
-
-def test_messages_that_cannot_be_are_refused(client: TestClient) -> None:
-    result = {"type": "tool_result", "tool_use_id": "c1", "content": "x"}
-    call = {"type": "tool_use", "id": "c1", "name": "weather"}
-    for role, block, told in (("assistant", result, "no tool results"), ("user", call, "no tool calls")):
-        answer = client.post(
-            MESSAGES, json={"max_tokens": 9, "messages": [{"role": role, "content": [block]}]}
-        )
-        assert (answer.status_code, told in answer.json()["error"]["message"]) == (422, True)

@@ -29,6 +29,7 @@ from dialoom.server.graphs import plain_state
 from dialoom.server.knowledge import KnowledgeBases, MountedBase
 from dialoom.server.openapi import main
 from dialoom.server.static import PageFiles
+from dialoom.testing.clock import ManualClock
 from dialoom.tools import Tool, tool
 from tests.server.conftest import TOKEN, URL
 from tests.server.live import copied, following, served
@@ -323,7 +324,9 @@ def test_the_chosen_provider_outlives_a_restart(
     assert code_of(stocked.put("/api/v1/settings", json=chosen)) == (503, "store")
 
 
-def test_health_and_numbers_are_told_and_a_strangers_paths_are_no_rows(client: TestClient, stranger) -> None:
+def test_health_and_numbers_are_told_and_a_strangers_paths_are_no_rows(
+    client: TestClient, stranger: TestClient, clock: ManualClock
+) -> None:
     assert stranger.get("/healthz").json()["status"] == "ok"
     for path in ("/api/v1/conversations", "/api/v1/conversations/none", "/a-strangers-path"):
         client.get(path)
@@ -334,6 +337,7 @@ def test_health_and_numbers_are_told_and_a_strangers_paths_are_no_rows(client: T
     assert 'route="other",status="401"} 1' in text
     assert "strangers" not in text
     assert "dialoom_open_streams 0" in text
+    assert f"dialoom_started_seconds {clock.now():.12g}\n" in text
     assert text.endswith("\n")
 
 

@@ -78,6 +78,9 @@ def test_a_token_is_made_once_for_its_owner_alone(tmp_path: Path) -> None:
     token = load_token(path)
     assert (len(token) >= 32, load_token(path)) == (True, token)
     assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    path.write_text("half\n")
+    with pytest.raises(StoreError, match="token holds no token; remove it, and a new one is made"):
+        load_token(path)
     path.write_bytes(b"\xff")
     with pytest.raises(StoreError, match="cannot be used"):
         load_token(path)

@@ -52,7 +52,7 @@ class Desk:
         transcript = await self._shelf.transcript(conversation_id, await self._count(conversation_id))
         first = transcript.find(card_id)
         if first is None:
-            raise not_found("card", card_id)
+            raise not_found("card", card_id, then="load the conversation again")
         rev, entry = transcript.newest(first)
         card = self._shelf.cards.decode_entry(entry, self._shelf.forms)
         if isinstance(card, UnknownCard):

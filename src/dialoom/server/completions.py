@@ -34,6 +34,7 @@ from dialoom.server.sse import MEDIA_TYPE
 
 Fields: TypeAlias = dict[str, Any]
 _FINISH = {"stop": "stop", "tool_calls": "tool_calls", "length": "length", "content_filter": "content_filter"}
+_ANY_OBJECT: Fields = {"type": "object"}
 _Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
 
 
@@ -104,6 +105,19 @@ class StreamChoices(msgspec.Struct, frozen=True):
     include_usage: bool = False
 
 
+class NamedSchema(msgspec.Struct, frozen=True):
+    """The JSON Schema of an answer."""
+
+    schema: Fields = {}
+
+
+class AnswerFormat(msgspec.Struct, frozen=True):
+    """What an answer has to be: any text, any JSON object, or one of a schema."""
+
+    type: Literal["text", "json_object", "json_schema"] = "text"
+    json_schema: NamedSchema = NamedSchema()
+
+
 class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request for an answer; fields it does not know are left aside."""
 
@@ -120,6 +134,8 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
     n: Annotated[int, msgspec.Meta(ge=1, le=1)] | None = None
     tools: list[OfferedTool] | None = None
     tool_choice: Literal["auto", "none", "required"] | WantedTool | None = None
+    parallel_tool_calls: bool | None = None
+    response_format: AnswerFormat = AnswerFormat()
 
 
 class ListedModel(msgspec.Struct, frozen=True, kw_only=True):
@@ -144,6 +160,8 @@ class EmbeddingRequest(msgspec.Struct, frozen=True, kw_only=True):
     input: str | Annotated[list[str], msgspec.Meta(max_length=2048)]
     model: str = ""
     encoding_format: Literal["float", "base64"] = "float"
+    dimensions: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    """How long the vectors are to be; another length than the embedder's own is refused."""
 
 
 class Completions:
@@ -194,6 +212,8 @@ class Completions:
         asked = call.body
         texts = [asked.input] if isinstance(asked.input, str) else asked.input
         matrix = await self._embedder.embed_documents(texts)
+        if texts and asked.dimensions not in {None, matrix.shape[1]}:
+            raise UsageError(f"vectors here have {matrix.shape[1]} dimensions; leave dimensions out")
         if asked.encoding_format == "base64":
             rows: list[object] = [base64.b64encode(row.astype("<f4").tobytes()).decode() for row in matrix]
         else:
@@ -252,7 +272,19 @@ def _options(asked: ChatRequest) -> ChatOptions:
         seed=asked.seed,
         tools=tuple(_tool(each.function) for each in tools),
         tool_choice=choice,
+        parallel_tool_calls=asked.parallel_tool_calls,
+        response_schema=_schema(asked.response_format),
     )
+
+
+def _schema(wanted: AnswerFormat) -> Fields | None:
+    match wanted.type:
+        case "text":
+            return None
+        case "json_object":
+            return _ANY_OBJECT
+        case "json_schema":
+            return wanted.json_schema.schema or _ANY_OBJECT
 
 
 def _tool(function: OfferedFunction) -> ToolSpec:

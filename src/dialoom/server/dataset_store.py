@@ -143,7 +143,7 @@ class DatasetStore:
     def _find(self, dataset_id: str) -> tuple[int, Dataset]:
         found = self._ask("SELECT number, about FROM data_set WHERE id = ?", [dataset_id])
         if not found:
-            raise not_found("data set", dataset_id)
+            raise not_found("data set", dataset_id, then="make it of its file again")
         number, about = found[0]
         return number, msgspec.json.decode(about, type=Dataset)
 

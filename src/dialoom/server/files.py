@@ -71,12 +71,12 @@ class FileStore:
         try:
             return msgspec.json.decode(self._labels(file_id).read_bytes(), type=StoredFile)
         except (FileNotFoundError, msgspec.DecodeError):
-            raise not_found("file", file_id) from None
+            raise _no_file(file_id) from None
 
     def path(self, file_id: str) -> Path:
         """Return where a file's bytes are. Raises `ProblemError` for what is no file's id."""
         if not _HASH.fullmatch(file_id):
-            raise not_found("file", file_id)
+            raise _no_file(file_id)
         return self._folder / file_id[:2] / file_id
 
     async def _receive(self, pieces: AsyncIterable[bytes], partial: Path) -> tuple[str, int]:
@@ -163,6 +163,10 @@ def disposition(name: str) -> dict[str, str]:
     plain = re.sub(r"[^A-Za-z0-9 ._-]", "_", name)[:150]
     header = f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name[:150], safe='')}"
     return {"Content-Disposition": header}
+
+
+def _no_file(file_id: str) -> ProblemError:
+    return not_found("file", file_id, then="upload it again")
 
 
 def _sync(descriptor: int) -> None:

@@ -77,7 +77,7 @@ class Guard:
         try:
             self._check(scope)
         except ProblemError as problem:
-            await problem.response()(scope, receive, send_with_headers)
+            await problem.response(scope["path"])(scope, receive, send_with_headers)
             return
         await self._app(scope, receive, send_with_headers)
 

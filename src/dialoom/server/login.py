@@ -57,7 +57,7 @@ class Login:
             if not self._doorkeeper.knows(given.token) and not self._doorkeeper.use_link(given.token):
                 raise ProblemError(401, "wrong_token", "this is not the server's token")
         except ProblemError as problem:
-            return problem_of(problem).response()
+            return problem_of(problem).response(request.url.path)
         response = Response(status_code=204)
         self._set_cookie(response)
         return response

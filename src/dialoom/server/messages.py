@@ -21,6 +21,9 @@ from dialoom.server.sse import MEDIA_TYPE
 
 Fields: TypeAlias = dict[str, Any]
 _STOPPED = {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens", "content_filter": "refusal"}
+_CHOICES: dict[str, Literal["auto", "none", "required"]] = {
+    "auto": "auto", "any": "required", "tool": "required", "none": "none",
+}  # fmt: skip
 
 
 class TextBlock(msgspec.Struct, frozen=True, tag_field="type", tag="text"):
@@ -69,6 +72,14 @@ class OfferedTool(msgspec.Struct, frozen=True):
     input_schema: Fields = {}
 
 
+class ToolChoice(msgspec.Struct, frozen=True):
+    """Which tool is to be called: as the model likes, any, the named one, or none."""
+
+    type: Literal["auto", "any", "tool", "none"] = "auto"
+    name: str = ""
+    disable_parallel_tool_use: bool = False
+
+
 class MessagesRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request for an answer; fields it does not know are left aside."""
 
@@ -81,6 +92,7 @@ class MessagesRequest(msgspec.Struct, frozen=True, kw_only=True):
     top_p: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
     stop_sequences: list[str] = []
     tools: list[OfferedTool] = []
+    tool_choice: ToolChoice | None = None
 
 
 class Messages:
@@ -101,13 +113,7 @@ class Messages:
         asked = call.body
         named = await find_model(self._center, asked.model)
         messages = [*_guide(asked.system), *(each for said in asked.messages for each in _messages(said))]
-        options = ChatOptions(
-            max_tokens=asked.max_tokens,
-            temperature=asked.temperature,
-            top_p=asked.top_p,
-            stop=tuple(asked.stop_sequences),
-            tools=tuple(_tool(each) for each in asked.tools),
-        )
+        options = _options(asked)
         head = {"id": f"msg_{new_id()}", "type": "message", "role": "assistant", "model": named.name}
         events = answer_events(named, messages, options)
         if asked.stream:
@@ -117,6 +123,25 @@ class Messages:
         last = (await gathered(events))[-1]
         assert isinstance(last, ResponseCompleted)
         return {**head, **_whole(last.response)}
+
+
+def _options(asked: MessagesRequest) -> ChatOptions:
+    tools, choice = asked.tools, asked.tool_choice or ToolChoice()
+    if choice.type == "tool":  # offered alone, it is the one that is called
+        tools = [each for each in tools if each.name == choice.name]
+        if not tools:
+            raise UsageError(
+                f"tool_choice names {choice.name[:80]!r}, which is not among the tools; offer it"
+            )
+    return ChatOptions(
+        max_tokens=asked.max_tokens,
+        temperature=asked.temperature,
+        top_p=asked.top_p,
+        stop=tuple(asked.stop_sequences),
+        tools=tuple(_tool(each) for each in tools),
+        tool_choice=None if asked.tool_choice is None else _CHOICES[choice.type],
+        parallel_tool_calls=False if choice.disable_parallel_tool_use else None,
+    )
 
 
 def _guide(text: str | list[TextBlock]) -> Iterator[Message]:
@@ -181,7 +206,7 @@ async def _stream(events: AsyncGenerator[StreamEvent], head: Fields) -> AsyncGen
                 for line in blocks.take(event):
                     yield line
     except DialoomError as error:
-        yield _event("error", error={"type": "api_error", "message": str(problem_of(error))})
+        yield _event("error", error=problem_of(error).anthropic_error())
 
 
 class _Blocks:

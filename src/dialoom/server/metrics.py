@@ -59,7 +59,7 @@ class Metrics:
         lines.append(f'dialoom_answer_seconds_bucket{{le="+Inf"}} {total}')
         lines += [f"dialoom_answer_seconds_sum {self._seconds:.6f}", f"dialoom_answer_seconds_count {total}"]
         for name, read in {**self._gauges, "started_seconds": lambda: self._started}.items():
-            lines += [f"# TYPE dialoom_{name} gauge", f"dialoom_{name} {read():g}"]
+            lines += [f"# TYPE dialoom_{name} gauge", f"dialoom_{name} {read():.12g}"]
         return PlainTextResponse("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")
 
     def _count(self, scope: Scope, status: int, seconds: float) -> None:

@@ -39,6 +39,13 @@ _TITLES: Mapping[int, str] = {
     503: "Not available now",
     507: "No space left",
 }
+_ANTHROPIC_KINDS: Mapping[int, str] = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+}
 # The first class that fits wins, so the narrow ones stand first.
 _STATUSES: tuple[tuple[type[DialoomError], int], ...] = (
     (ConversationNotFoundError, 404),
@@ -81,11 +88,12 @@ class ProblemError(DialoomError):
         self.params = dict(params or {})
         self.headers = dict(headers or {})
 
-    def response(self, *, openai: bool = False) -> Response:
-        """Return the problem document, or the same in the words of OpenAI's API, which its clients read."""
-        if openai:
-            content = msgspec.json.encode({"error": self.openai_error()})
-            return Response(content, self.status, headers=self.headers, media_type="application/json")
+    def response(self, path: str) -> Response:
+        """Return the problem document, or the same in the words that clients of a face under `/v1/` read."""
+        if path.startswith("/v1/messages"):
+            return self._plain({"type": "error", "error": self.anthropic_error()})
+        if path.startswith("/v1/"):
+            return self._plain({"error": self.openai_error()})
         document = ProblemDocument(
             type="about:blank",
             title=_TITLES.get(self.status, "Error"),
@@ -99,12 +107,21 @@ class ProblemError(DialoomError):
 
     def openai_error(self) -> dict[str, object]:
         kind = "invalid_request_error" if self.status < 500 else "server_error"
-        return {"message": str(self), "type": kind, "code": self.code, "param": None}
+        return {"message": replace_surrogates(str(self)), "type": kind, "code": self.code, "param": None}
+
+    def anthropic_error(self) -> dict[str, object]:
+        usual = "invalid_request_error" if self.status < 500 else "api_error"
+        kind = _ANTHROPIC_KINDS.get(self.status, usual)
+        return {"type": kind, "message": replace_surrogates(str(self)), "code": self.code}
+
+    def _plain(self, fields: Mapping[str, object]) -> Response:
+        content = msgspec.json.encode(fields)
+        return Response(content, self.status, headers=self.headers, media_type="application/json")
 
 
-def not_found(what: str, name: str) -> ProblemError:
-    """Return the refusal for a thing that is not there."""
-    return ProblemError(404, "not_found", f"there is no {what} {one_line(name, 80)!r}; list those there are")
+def not_found(what: str, name: str, *, then: str = "list those there are") -> ProblemError:
+    """Return the refusal for a thing that is not there; `then` is what to do."""
+    return ProblemError(404, "not_found", f"there is no {what} {one_line(name, 80)!r}; {then}")
 
 
 def wrong_method(allowed: Iterable[str]) -> ProblemError:

@@ -130,7 +130,7 @@ def _endpoint(methods: Mapping[str, AnyRoute], max_body: int) -> Callable[[Reque
         except ClientDisconnect:
             return Response(status_code=400)  # nobody is there to read it
         except Exception as error:  # noqa: BLE001 - seam: every failure becomes a problem document
-            return problem_of(error).response(openai=request.url.path.startswith("/v1/"))
+            return problem_of(error).response(request.url.path)
 
     return answer
 

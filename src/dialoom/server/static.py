@@ -39,9 +39,9 @@ class PageFiles:
     async def file(self, request: Request) -> Response:
         name: str = request.path_params["path"]
         if name not in self._files:
-            return not_found("page", name).response()
+            return not_found("page", name, then="/openapi.json says what is here").response(request.url.path)
         if request.method not in _READING:
-            return wrong_method(_READING).response()
+            return wrong_method(_READING).response(request.url.path)
         return self._sent(name, request)
 
     def _sent(self, name: str, request: Request) -> Response:

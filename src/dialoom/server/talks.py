@@ -107,7 +107,7 @@ class Talks:
         """Return a run, also one that is over, of the newest 2,000. Raises `ProblemError`."""
         tale = self._tales.get(run_id)
         if tale is None:
-            raise not_found("run", run_id)
+            raise not_found("run", run_id, then="its conversation has what became of it")
         return tale.view()
 
     async def open(self, conversation_id: str) -> Dialog:

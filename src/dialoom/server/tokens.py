@@ -9,25 +9,35 @@ from pathlib import Path
 
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
 from dialoom.base.errors import StoreError
+from dialoom.server.settings import MIN_TOKEN
 
 MAX_LINKS = 100
 _LINK_SECONDS = 24 * 3600.0
 
 
 def load_token(path: Path) -> str:
-    """Return the token that `path` holds; at the first start it is made, readable by its owner only."""
+    """Return the token that `path` holds; at the first start it is made, readable by its owner only.
+
+    Raises `StoreError` for a file that cannot be read or made, and for one that holds no whole token.
+    """
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
-            return path.read_text("ascii").strip()
+            return _whole(path.read_text("ascii").strip(), path)
         with open(descriptor, "w", encoding="ascii") as file:  # noqa: PTH123 - of a descriptor, which Path cannot open
             token = secrets.token_urlsafe(32)
             file.write(token)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not a token"
         raise StoreError(f"the token file {path} cannot be used ({reason}); remove it or mend it") from error
+    return token
+
+
+def _whole(token: str, path: Path) -> str:
+    if len(token) < MIN_TOKEN:  # its making was cut short, or it was emptied
+        raise StoreError(f"the token file {path} holds no token; remove it, and a new one is made")
     return token
 
 
