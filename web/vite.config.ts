@@ -38,5 +38,5 @@ export default defineConfig({
   },
   worker: { format: "es" },
   server: { proxy: { "/api": "http://127.0.0.1:8321", "/login": "http://127.0.0.1:8321" } },
-  test: { environment: "jsdom", include: ["src/**/*.test.{ts,tsx}"], testTimeout: 20_000 },
+  test: { environment: "jsdom", include: ["src/**/*.test.{ts,tsx}"], testTimeout: 20_000, pool: "threads", maxWorkers: 1, isolate: false }, // one document for all: making it costs most
 });

@@ -5,6 +5,7 @@ import { Refused } from "./wire";
 
 const ROOT = "/api/v1";
 const LIMIT_MS = 30_000;
+const UPLOAD_LIMIT_MS = 600_000; // a large file over a slow line
 
 interface Problem {
   code?: string;
@@ -32,7 +33,7 @@ async function ask(path: string, asked: Asked = {}): Promise<Response> {
     headers,
     body,
     credentials: "same-origin",
-    signal: AbortSignal.timeout(LIMIT_MS),
+    signal: AbortSignal.timeout(asked.body === undefined ? LIMIT_MS : UPLOAD_LIMIT_MS),
   });
   if (!answer.ok) throw await refused(answer);
   return answer;
@@ -86,7 +87,7 @@ export const api = {
     read<Page<Header>>(`/conversations${query({ q, cursor, limit: 50 })}`),
   create: (fields: Partial<Header> = {}) => read<Header>("/conversations", { json: fields }),
   header: (id: string) => read<Header>(`/conversations/${seg(id)}`),
-  change: (id: string, fields: Partial<Header>) =>
+  change: (id: string, fields: Partial<Pick<Header, "title" | "settings">>) =>
     read<Header>(`/conversations/${seg(id)}`, { method: "PATCH", json: fields }),
   remove: (id: string) => ask(`/conversations/${seg(id)}`, { method: "DELETE" }),
   entries: (id: string, before: number | null = null, limit = 60) =>

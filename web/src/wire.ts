@@ -1,5 +1,7 @@
 /** What the server says, as types. Everything that arrives is read by `api.ts` and `stream.ts` and trusted after. */
 
+import type { Attachment } from "./text/attached";
+
 export type Role = "user" | "assistant" | "system" | "tool";
 
 export interface Header {
@@ -10,7 +12,15 @@ export interface Header {
   workflowMode?: string;
   branchFrom?: string | null;
   running?: string | null;
-  settings?: Record<string, unknown>;
+  settings?: Choices;
+}
+
+/** What a conversation is set to; what is left out is the server's choice. */
+export interface Choices {
+  provider?: string;
+  model?: string;
+  system?: string;
+  skills?: string[];
 }
 
 export interface ToolCall {
@@ -19,8 +29,6 @@ export interface ToolCall {
   arguments?: unknown;
   raw?: string;
   problem?: string;
-  /** The JSON Schema of a form's answers. */
-  schema?: Record<string, unknown>;
 }
 
 export interface Source {
@@ -43,7 +51,7 @@ export interface ShownText {
   toolName?: string;
   isError?: boolean;
   sources?: Source[];
-  at?: string;
+  attachments?: Attachment[];
 }
 
 export interface ShownCard {
@@ -57,7 +65,6 @@ export interface ShownCard {
   /** The JSON Schema of a form's answers. */
   schema?: Record<string, unknown>;
   rev: number;
-  at?: string;
 }
 
 export type Shown = ShownText | ShownCard;

@@ -3,6 +3,9 @@
 import { lazy, memo, Suspense } from "react";
 import type { ComponentType } from "react";
 import { t } from "../i18n/i18n";
+import { beside } from "../state/beside";
+import { Boundary } from "../view/Boundary";
+import { IconButton } from "../view/icons";
 import type { ShownCard } from "../wire";
 import { ApprovalCard } from "./ApprovalCard";
 import { ErrorCard } from "./ErrorCard";
@@ -36,6 +39,8 @@ export const CardView = memo(function CardView({ conversation, shown }: { conver
       <header>
         <h3>{title.startsWith("card_") ? shown.type : title}</h3>
         {shown.card?.status && <span className={`badge ${String(shown.card.status)}`}>{statusWords(String(shown.card.status))}</span>}
+        <span className="spacer" />
+        <IconButton icon="code" label={t("showYaml")} onClick={() => beside.set({ part: "yaml", entry: shown.rev })} />
       </header>
       {shown.card === null ? (
         <Unreadable shown={shown} />
@@ -43,7 +48,9 @@ export const CardView = memo(function CardView({ conversation, shown }: { conver
         <Suspense fallback={<p aria-busy="true">…</p>}>
           {/* a card of another state is another form: nothing typed leaks from one to the next */}
           {typeof shown.card.error === "string" && <p className="problem" role="alert">{shown.card.error}</p>}
-          <View key={`${String(shown.card.id)}:${shown.rev}`} conversation={conversation} shown={shown} card={shown.card} />
+          <Boundary key={`${String(shown.card.id)}:${shown.rev}`}>
+            <View conversation={conversation} shown={shown} card={shown.card} />
+          </Boundary>
         </Suspense>
       )}
     </section>

@@ -1,13 +1,14 @@
 /** A knowledge base inside a conversation: what it holds, what is being read, and a question to try. */
 
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { api } from "../api";
 import { number, t } from "../i18n/i18n";
-import type { Source } from "../wire";
+import type { CardData, Source } from "../wire";
 import { FileField } from "./FileField";
 import { listOf, recordOf, useActions } from "./useCard";
+import { useCell } from "../state/store";
 import type { CardProps } from "./useCard";
-import { attempt } from "../state/page";
+import { attempt, touched } from "../state/page";
 
 interface Document {
   id: string;
@@ -21,12 +22,12 @@ export default function KnowledgeCard(props: CardProps) {
   const { card, shown } = props;
   const [url, setUrl] = useState("");
   const { busy, problem, act } = useActions(props);
-  const totals = recordOf(card.totals);
+  const totals = useTotals(card);
   const progress = recordOf(card.progress);
   const fixed = shown.locked || card.readOnly === true;
   return (
     <div className="fields">
-      <p className="help">{t("baseHolds", { docs: number(Number(totals.docs ?? 0)), chunks: number(Number(totals.chunks ?? 0)) })}{card.readOnly === true && ` · ${t("readOnly")}`}</p>
+      <p className="help">{t("baseHolds", { docs: number(totals.docs), chunks: number(totals.chunks) })}{card.readOnly === true && ` · ${t("readOnly")}`}</p>
       {Number(progress.total) > 0 && Number(progress.done) < Number(progress.total) && <progress max={Number(progress.total)} value={Number(progress.done)} aria-label={String(progress.phase)} />}
       <ul className="documents">
         {listOf<Document>(card.sources).map((source) => (
@@ -57,6 +58,22 @@ export default function KnowledgeCard(props: CardProps) {
       )}
     </div>
   );
+}
+
+/** What the base holds now; what the card says, where the base is not here. */
+function useTotals(card: CardData): { docs: number; chunks: number } {
+  const kept = recordOf(card.totals);
+  const [now, setNow] = useState<{ docs: number; chunks: number } | null>(null);
+  const changes = useCell(touched);
+  const id = typeof card.kbId === "string" ? card.kbId : "";
+  useEffect(() => {
+    let wanted = true;
+    if (id !== "") api.get<{ documents: number; passages: number }>(`/kb/${encodeURIComponent(id)}/health`).then(({ documents, passages }) => wanted && setNow({ docs: documents, chunks: passages }), () => wanted && setNow(null));
+    return () => {
+      wanted = false;
+    };
+  }, [id, changes, card]);
+  return now ?? { docs: Number(kept.docs ?? 0), chunks: Number(kept.chunks ?? 0) };
 }
 
 export interface Found {

@@ -24,7 +24,8 @@ export function SourcesCard({ card }: CardProps) {
   );
 }
 
+/** Where a passage is from: a link, or the place in a file, whose folder is nobody's business here. */
 export function SourceLink({ source }: { source: Source }) {
-  if (!source.url || !/^https?:\/\//i.test(source.url)) return source.id ? <p className="help">{source.id}</p> : null;
+  if (!source.url || !/^https?:\/\//i.test(source.url)) return source.id ? <p className="help">{source.id.replace(/^.*[\\/]/, "")}</p> : null;
   return <a href={source.url} target="_blank" rel="noopener noreferrer nofollow">{source.url}</a>;
 }

@@ -6,6 +6,8 @@ import type { Rows } from "../api";
 import { api, datasetCsvUrl } from "../api";
 import { copy } from "../clipboard";
 import { number, t } from "../i18n/i18n";
+import { added } from "../state/added";
+import { beside } from "../state/beside";
 import { attempt, note } from "../state/page";
 import { listOf } from "./useCard";
 import type { CardProps } from "./useCard";
@@ -13,32 +15,44 @@ import type { CardProps } from "./useCard";
 const ROW_PX = 30;
 const COLUMN_REM = 7;
 const PAGE = 200;
+const MAX_CHOSEN = 50;
 
-export default function TableCard({ card }: CardProps) {
+export default function TableCard({ card, shown, beside: inPanel = false }: CardProps & { beside?: boolean }) {
   const names = listOf<string>(card.columnNames);
   const preview = listOf<unknown[]>(card.rows);
   const dataset = typeof card.datasetId === "string" ? card.datasetId : null;
   const [sort, setSort] = useState<{ column: string; desc: boolean } | null>(null);
   const [filter, setFilter] = useState("");
+  const [chosen, setChosen] = useState<ReadonlySet<number>>(new Set());
+  useEffect(() => setChosen(new Set()), [sort, filter]); // other rows stand there now
   const own = useMemo(() => (dataset === null ? arranged(preview, names, sort, filter) : []), [card, sort, filter]);
   const remote = useRemote(dataset, sort, filter);
   const total = dataset === null ? own.length : remote.total;
   const row = (at: number) => (dataset === null ? own[at] : remote.row(at));
   const counted = Number(card.totalRowCount ?? preview.length);
+  const title = String(card.title || t("card_Table"));
+  const shownNames = names.length > 0 ? names : remote.columns;
+  const choose = (at: number) => setChosen((all) => (all.has(at) ? new Set([...all].filter((one) => one !== at)) : all.size < MAX_CHOSEN ? new Set([...all, at]) : all));
+  const ask = () => added.set(quoted(title, shownNames, [...chosen].sort((one, other) => one - other).map((at) => row(at) ?? [])));
   return (
-    <div className="table-card">
+    <div className={`table-card ${inPanel ? "beside" : ""}`}>
       <div className="table-tools">
         <input type="search" value={filter} placeholder={t("filter")} aria-label={t("filter")} onChange={(event) => setFilter(event.target.value)} />
         <span className="help">{t("rowsOf", { shown: number(total), total: number(dataset === null ? counted : total) })}</span>
         <span className="spacer" />
-        <button type="button" onClick={() => void copied(names, dataset === null ? own : remote.known())}>{t("copy")}</button>
+        {chosen.size > 0 && <button type="button" className="primary" onClick={ask}>{t("askAbout", { count: chosen.size })}</button>}
+        <button type="button" onClick={() => void copied(shownNames, dataset === null ? own : remote.known())}>{t("copy")}</button>
         {dataset === null ? (
-          <button type="button" onClick={() => download(names, own, String(card.title || "table"))}>CSV</button>
+          <>
+            <button type="button" onClick={() => download(["\ufeff", csv(names, own)], title, "csv")}>CSV</button>
+            <button type="button" onClick={() => download([json(names, own)], title, "json")}>JSON</button>
+          </>
         ) : (
           <a className="button" href={datasetCsvUrl(dataset)} download>CSV</a>
         )}
+        {!inPanel && <button type="button" onClick={() => beside.set({ part: "data", entry: shown.rev })}>{t("enlarge")}</button>}
       </div>
-      <Grid names={names.length > 0 ? names : remote.columns} total={total} row={row} onSeen={remote.want} sort={sort} onSort={(column) => setSort(next(sort, column))} />
+      <Grid names={shownNames} total={total} row={row} onSeen={remote.want} sort={sort} onSort={(column) => setSort(next(sort, column))} chosen={chosen} onChoose={choose} />
     </div>
   );
 }
@@ -50,9 +64,11 @@ interface GridProps {
   onSeen: (at: number) => void;
   sort: { column: string; desc: boolean } | null;
   onSort: (column: string) => void;
+  chosen: ReadonlySet<number>;
+  onChoose: (at: number) => void;
 }
 
-export function Grid({ names, total, row, onSeen, sort, onSort }: GridProps) {
+function Grid({ names, total, row, onSeen, sort, onSort, chosen, onChoose }: GridProps) {
   const place = useRef<HTMLDivElement>(null);
   const rows = useVirtualizer({ count: total, getScrollElement: () => place.current, estimateSize: () => ROW_PX, overscan: 8 });
   const seen = rows.getVirtualItems();
@@ -61,13 +77,14 @@ export function Grid({ names, total, row, onSeen, sort, onSort }: GridProps) {
     onSeen(first);
     onSeen(last);
   }, [first, last, total, onSeen]);
-  const columns = { gridTemplateColumns: `repeat(${names.length}, minmax(0, 1fr))`, minWidth: `${names.length * COLUMN_REM}rem` };
+  const columns = { gridTemplateColumns: `2rem repeat(${names.length}, minmax(0, 1fr))`, minWidth: `${names.length * COLUMN_REM + 2}rem` };
   return (
-    <div className="grid" ref={place} role="table" aria-rowcount={total + 1} aria-colcount={names.length} tabIndex={0}>
+    <div className="grid" ref={place} role="table" aria-rowcount={total + 1} aria-colcount={names.length + 1} tabIndex={0}>
       <div role="rowgroup" className="grid-head">
         <div role="row" className="grid-row" style={columns} aria-rowindex={1}>
-          {names.map((name) => (
-            <div key={name} role="columnheader" aria-sort={sort?.column === name ? (sort.desc ? "descending" : "ascending") : "none"}>
+          <div role="columnheader" aria-label={t("chosen")} />
+          {names.map((name, at) => (
+            <div key={at} role="columnheader" aria-sort={sort?.column === name ? (sort.desc ? "descending" : "ascending") : "none"}>
               <button type="button" onClick={() => onSort(name)}>{name}{sort?.column === name ? (sort.desc ? " ↓" : " ↑") : ""}</button>
             </div>
           ))}
@@ -76,7 +93,8 @@ export function Grid({ names, total, row, onSeen, sort, onSort }: GridProps) {
       <div role="rowgroup" style={{ height: rows.getTotalSize() }} className="grid-body">
         {seen.map((item) => (
           <div key={item.key} role="row" className="grid-row" aria-rowindex={item.index + 2} style={{ ...columns, transform: `translateY(${item.start}px)` }}>
-            {names.map((name, at) => <div key={name} role="cell" title={cell(row(item.index)?.[at])}>{cell(row(item.index)?.[at])}</div>)}
+            <div role="cell"><input type="checkbox" checked={chosen.has(item.index)} aria-label={t("rowNumber", { row: item.index + 1 })} onChange={() => onChoose(item.index)} /></div>
+            {names.map((_, at) => <div key={at} role="cell" title={cell(row(item.index)?.[at])}>{cell(row(item.index)?.[at])}</div>)}
           </div>
         ))}
       </div>
@@ -151,10 +169,21 @@ export function csv(names: string[], rows: unknown[][]): string {
   return [names, ...rows].map((row) => row.map(field).join(",")).join("\r\n") + "\r\n";
 }
 
-function download(names: string[], rows: unknown[][], title: string): void {
+/** Write rows as a JSON list of objects. */
+export function json(names: string[], rows: unknown[][]): string {
+  return JSON.stringify(rows.map((row) => Object.fromEntries(names.map((name, at) => [name, row[at] ?? null]))), null, 2) + "\n";
+}
+
+/** Rows as a Markdown table, to be asked about. */
+export function quoted(title: string, names: string[], rows: unknown[][]): string {
+  const line = (values: unknown[]) => `| ${values.map((value) => cell(value ?? "").replace(/\s+/g, " ").replaceAll("|", "\\|")).join(" | ")} |`;
+  return [`${title}:`, "", line(names), line(names.map(() => "---")), ...rows.map(line), "", ""].join("\n");
+}
+
+function download(content: string[], title: string, kind: "csv" | "json"): void {
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob(["\ufeff", csv(names, rows)], { type: "text/csv" }));
-  link.download = `${title.replace(/[^\p{L}\p{N} _-]/gu, "_").slice(0, 80)}.csv`;
+  link.href = URL.createObjectURL(new Blob(content, { type: kind === "csv" ? "text/csv" : "application/json" }));
+  link.download = `${title.replace(/[^\p{L}\p{N} _-]/gu, "_").slice(0, 80)}.${kind}`;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import en from "./en.json";
-import { day, setLanguage, t } from "./i18n";
+import { day, setLanguage, t, trouble } from "./i18n";
 import zh from "./zh.json";
 
 test("both languages have the same keys, with the same fields in them", () => {
@@ -25,4 +25,14 @@ test("days have names relative to the reader's own midnight", () => {
   setLanguage("zh");
   expect(day(new Date(2026, 10, 29, 1, 0).toISOString(), now)).toBe("昨天");
   expect(t("rowsOf", { shown: 1, total: 2 })).toBe("1 / 2 行");
+});
+
+test("what the server refuses is said in the reader's language, with its own words where they tell more", () => {
+  setLanguage("zh");
+  expect(trouble("no_space", "the disk is full; free some")).toBe("服务器磁盘空间不足。");
+  expect(trouble("provider", "HTTP 401")).toBe("模型没有作答：HTTP 401");
+  expect(trouble("of_the_future", "what it says")).toBe("what it says");
+  setLanguage("en");
+  expect(trouble("no_space", "the disk is full; free some")).toBe("the disk is full; free some");
+  expect(trouble("of_the_future", "")).toBe("of_the_future");
 });

@@ -1,12 +1,15 @@
 /** Words of the page in English and Chinese. A missing key is its own name, and a test fails. */
 
 import en from "./en.json";
+import problems from "./problems.zh.json";
 import zh from "./zh.json";
 
 export type Language = "en" | "zh";
 export type Key = keyof typeof en;
 
 const CATALOGS: Record<Language, Record<string, string>> = { en, zh };
+/** The server says what went wrong in English; what it means in other languages, by its code. */
+const PROBLEMS: Record<Language, Record<string, string>> = { en: {}, zh: problems };
 const STORED = "dialoom.language";
 
 let language: Language = initial();
@@ -41,14 +44,17 @@ export function setLanguage(next: Language): void {
 
 /** Return the words for `key` with `{name}` replaced. */
 export function t(key: Key, fields: Record<string, string | number> = {}): string {
-  const words = CATALOGS[language][key] ?? key;
-  return words.replace(/\{(\w+)\}/g, (all, name: string) => String(fields[name] ?? all));
+  return filled(CATALOGS[language][key] ?? key, fields);
 }
 
-/** The words for an error code, or `detail` when there are none. */
+/** The words for an error code, or `detail`, which the server sent with it, when there are none. */
 export function trouble(code: string, detail: string): string {
-  const key = `error.${code}`;
-  return CATALOGS[language][key] ?? detail;
+  const words = CATALOGS[language][`error.${code}`] ?? PROBLEMS[language][code];
+  return words === undefined ? detail || code : filled(words, { detail: detail || code });
+}
+
+function filled(words: string, fields: Record<string, string | number>): string {
+  return words.replace(/\{(\w+)\}/g, (all, name: string) => String(fields[name] ?? all));
 }
 
 export function day(iso: string, now = new Date()): string {

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { Shown, WireEvent } from "../wire";
+import type { Header, Shown, WireEvent } from "../wire";
 import type { Conversation } from "./conversation";
 import { earlier, Hub } from "../hub";
-import { folded, opened, prepended } from "./conversation";
+import { families, folded, opened, prepended } from "./conversation";
 
 const EMPTY: Conversation = opened("c", { start: 0, total: 0, cursor: "e.0", entries: [], run: null });
 
@@ -132,4 +132,16 @@ test("one stream serves all tabs and asks for what all of them show", () => {
   sources[1]?.onmessage?.({ data: "not json", lastEventId: "e.7" });
   expect(urls).toEqual(["/api/v1/events?conversations=a&after=e.3", "/api/v1/events?conversations=a,b&after=e.3"]);
   expect(heard).toEqual([["RUN_STARTED"], ["RUN_STARTED"]]);
+});
+
+test("a tool that came back says so before its answer is an entry", () => {
+  const during = SCRIPT.slice(0, 7).reduce(folded, EMPTY);
+  const back = folded(during, at(8, { name: "tool.finished", value: { toolCallId: "t", isError: true } }));
+  expect(back.run?.toolCalls).toMatchObject([{ id: "t", isError: true, endedAt: expect.any(String) }]);
+});
+
+test("versions of a conversation stand together, also when the first of them is not listed", () => {
+  const row = (id: string, branchFrom: string | null): Header => ({ id, title: id, createdAt: "", updatedAt: "", branchFrom });
+  const rows = [row("c", "b"), row("x", null), row("b", "a"), row("y", "gone"), row("z", "gone"), row("o", "o")];
+  expect(families(rows).map(({ first, versions }) => [first.id, ...versions.map((each) => each.id)])).toEqual([["c", "b"], ["x"], ["y", "z"], ["o"]]);
 });

@@ -116,6 +116,11 @@ function streamed(run: Run, event: WireEvent): Run {
   }
 }
 
+/** A call that came back: what it returned comes with its entry. */
+function finishedCall(run: Run, { toolCallId, isError }: { toolCallId: string; isError: boolean }): Run {
+  return withCall(run, { type: "", toolCallId }, (call) => ({ ...call, isError, endedAt: new Date().toISOString() }));
+}
+
 function startedCall(calls: RunCall[], event: WireEvent): RunCall[] {
   const id = String(event.toolCallId);
   const call = { id, name: String(event.toolCallName ?? ""), arguments: "", startedAt: new Date().toISOString() };
@@ -144,6 +149,8 @@ function custom(state: Conversation, name: string, value: unknown): Conversation
       return updated(state, (value as { entry: ShownCard }).entry);
     case "entries.truncated":
       return truncated(state, (value as { keep: number }).keep);
+    case "tool.finished":
+      return state.run === null ? state : { ...state, run: finishedCall(state.run, value as { toolCallId: string; isError: boolean }) };
     default:
       return state;
   }
@@ -174,6 +181,37 @@ function truncated(state: Conversation, keep: number): Conversation {
   const cut = state.entries.some((entry) => entry.kind === "Special" && entry.index < keep && entry.rev >= keep);
   const entries = state.entries.filter((entry) => entry.index < keep);
   return { ...state, entries, total: Math.min(state.total, keep), stale: state.stale || cut };
+}
+
+/** A conversation and the versions of it that are listed: those that branched from one another. */
+export interface Family {
+  first: Header;
+  versions: readonly Header[];
+}
+
+/** Rows by family, each where its first row stands; a version follows the row it shares an origin with. */
+export function families(rows: readonly Header[]): readonly Family[] {
+  const known = new Map(rows.map((row) => [row.id, row]));
+  const found = new Map<string, { first: Header; versions: Header[] }>();
+  for (const row of rows) {
+    const origin = originOf(row, known);
+    const family = found.get(origin);
+    if (family === undefined) found.set(origin, { first: row, versions: [] });
+    else family.versions.push(row);
+  }
+  return [...found.values()];
+}
+
+function originOf(row: Header, known: ReadonlyMap<string, Header>): string {
+  const passed = new Set<string>();
+  let at = row;
+  while (at.branchFrom != null && !passed.has(at.id)) {
+    passed.add(at.id);
+    const parent = known.get(at.branchFrom);
+    if (parent === undefined) return at.branchFrom; // not listed here, and still what its versions share
+    at = parent;
+  }
+  return at.id;
 }
 
 /** The list's rows with one changed header put in its place, newest first. */

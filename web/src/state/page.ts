@@ -9,6 +9,7 @@ import type { Stream } from "../stream";
 import { connect } from "../stream";
 import type { Header, WireEvent } from "../wire";
 import { Refused } from "../wire";
+import { beside } from "./beside";
 import type { Conversation } from "./conversation";
 import { folded, listed, opened, prepended } from "./conversation";
 import { forgetDraft } from "./drafts";
@@ -27,15 +28,27 @@ export const headers = new Cell<readonly Header[]>([]);
 export const more = new Cell<string | null>(null);
 export const searched = new Cell("");
 export const current = new Cell<Conversation | null>(null);
+/** The title and choices of the open conversation, which the list may not hold. */
+export const heading = new Cell<Header | null>(null);
 export const loading = new Cell(false);
 export const online = new Cell(true);
 export const signedOut = new Cell(false);
 export const notices = new Cell<readonly Notice[]>([]);
 /** Counts every change of a knowledge base or server list, so that panels read again. */
 export const touched = new Cell(0);
+/** How far each knowledge base is with what it was last given, and what went wrong with that. */
+export const ingests = new Cell<ReadonlyMap<string, Ingest>>(new Map());
 
 /** Counts what this person said: the transcript follows them to the end. */
 export const spoken = new Cell(0);
+
+export interface Ingest {
+  job: string;
+  phase: string;
+  done: number;
+  total: number;
+  errors: readonly string[];
+}
 
 let stream: Stream | null = null;
 let pending: WireEvent[] = [];
@@ -93,11 +106,28 @@ function listEvent(event: WireEvent): void {
   if (event.type === "RUN_STARTED" && place) running(place.conversation, place.runId ?? null);
   if ((event.type === "RUN_FINISHED" || event.type === "RUN_ERROR") && place) running(place.conversation, null);
   if (event.type !== "CUSTOM") return;
-  if (event.name === "conversation.updated" && searched.get() === "") {
-    headers.update((rows) => listed(rows, event.value as Header));
-  }
+  if (event.name === "conversation.updated") changedHeader(event.value as Header);
   if (event.name === "conversation.deleted") gone((event.value as { id: string }).id);
+  if (event.name === "run.noticed" && place?.conversation === current.get()?.id) noticed(event.value as { code: string; message: string });
+  if (event.name === "ingest.progress") ingested(event.value as Ingest & { kb: string; error: string });
   if (event.name === "ingest.progress" || event.name === "mcp.changed") touched.update((count) => count + 1);
+}
+
+/** Take in what a conversation is now called and set to. */
+export function changedHeader(header: Header): void {
+  if (heading.get()?.id === header.id) heading.set(header);
+  const known = headers.get().some((row) => row.id === header.id);
+  if (known || searched.get() === "") headers.update((rows) => listed(rows, header));
+}
+
+function noticed({ code, message }: { code: string; message: string }): void {
+  note(trouble(code, message));
+}
+
+function ingested({ kb, error, ...now }: Ingest & { kb: string; error: string }): void {
+  const before = ingests.get().get(kb);
+  const errors = before?.job === now.job ? before.errors : [];
+  ingests.update((all) => new Map(all).set(kb, { ...now, errors: error === "" ? errors : [...errors.slice(-9), error] }));
 }
 
 function running(id: string, run: string | null): void {
@@ -112,12 +142,17 @@ function gone(id: string): void {
 /** Open a conversation, or the empty page; `push` makes it a step of the browser's history. */
 export async function show(id: string | null, push = true): Promise<void> {
   if (push && id !== idInAddress()) history.pushState(null, "", id === null ? "/" : `/c/${id}`);
-  if (id === null) return current.set(null);
-  if (current.get()?.id !== id) current.set(null);
+  if (current.get()?.id !== id) {
+    current.set(null);
+    beside.update((shown) => (shown === null ? null : { part: shown.part })); // its entries are of the one before
+  }
+  if (heading.get()?.id !== id) heading.set(headers.get().find((row) => row.id === id) ?? null);
+  if (id === null) return;
   loading.set(true);
   try {
-    const window = await api.entries(id);
+    const [window, header] = await Promise.all([api.entries(id), heading.get() ?? api.header(id)]);
     if (idInAddress() !== id) return; // another one was chosen meanwhile
+    heading.update((known) => (known?.id === id ? known : header));
     current.set(opened(id, window));
     stream?.watch([id], window.cursor);
   } catch (error) {
@@ -182,17 +217,25 @@ export async function nextPage(): Promise<void> {
 
 /** Say `text`; a new conversation is made for it when none is open. Returns whether the server has it. */
 export async function send(text: string, attachments: string[]): Promise<boolean> {
-  try {
-    const id = current.get()?.id ?? (await api.create()).id;
-    if (current.get()?.id !== id) await show(id);
-    await api.send(id, text, attachments, newKey());
-    forgetDraft(`text:${id}`);
-    spoken.update((count) => count + 1);
+  const open = current.get();
+  if (open !== null) return said(open.id, text, attachments);
+  const made = await attempt(() => api.create());
+  if (made === null) return false;
+  history.pushState(null, "", `/c/${made.id}`); // whoever reloads now finds what they said
+  if (await said(made.id, text, attachments)) {
+    await show(made.id, false);
     return true;
-  } catch (error) {
-    tell(error);
-    return false;
   }
+  history.replaceState(null, "", "/");
+  await attempt(() => api.remove(made.id)); // it would stand in the list with nothing in it
+  return false;
+}
+
+async function said(id: string, text: string, attachments: string[]): Promise<boolean> {
+  if ((await attempt(() => api.send(id, text, attachments, newKey()))) === null) return false;
+  forgetDraft(`text:${id}`);
+  spoken.update((count) => count + 1);
+  return true;
 }
 
 /** Do something that may be refused; what went wrong is shown. */
@@ -231,7 +274,7 @@ export async function remove(id: string): Promise<void> {
 
 export async function rename(id: string, title: string): Promise<void> {
   const header = await attempt(() => api.change(id, { title }));
-  if (header !== null) headers.update((rows) => listed(rows, header));
+  if (header !== null) changedHeader(header);
 }
 
 export function tell(error: unknown): void {

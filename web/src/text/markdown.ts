@@ -41,24 +41,37 @@ md.renderer.rules.link_open = (tokens, at, options, env, self) => {
 };
 
 const MAX_CHARS = 200_000;
+const CITED = /\[(\d{1,3})\](?!\()/g;
+
+/** The numbers of an answer's sources: whatever can tell whether it has one. */
+export interface Known {
+  readonly size: number;
+  has: (number: number) => boolean;
+}
+
 const ALLOWED = { ADD_ATTR: ["target", "data-copy", "data-picture", "data-math", "data-display", "data-language", "data-cite"] };
 
 /** Return `text` as HTML that runs nothing and loads nothing. `[n]` of a known source becomes a link to it. */
-export function html(text: string, sources: ReadonlySet<number> = new Set()): string {
+export function html(text: string, sources: Known = new Set()): string {
   const shown = text.length > MAX_CHARS ? `${text.slice(0, MAX_CHARS)}\n\n…` : text;
   const made = sources.size === 0 ? md.render(shown) : cited(md.render(shown), sources);
   return DOMPurify.sanitize(made, ALLOWED);
 }
 
 /** Links for citations, outside code. A number no source has stays text. */
-function cited(made: string, sources: ReadonlySet<number>): string {
+function cited(made: string, sources: Known): string {
   return made
     .split(/(<pre[\s\S]*?<\/pre>|<code[\s\S]*?<\/code>)/)
-    .map((part, at) => (at % 2 ? part : part.replace(/\[(\d{1,3})\](?!\()/g, (all, number: string) => citation(all, Number(number), sources))))
+    .map((part, at) => (at % 2 ? part : part.replace(CITED, (all, number: string) => citation(all, Number(number), sources))))
     .join("");
 }
 
-function citation(all: string, number: number, sources: ReadonlySet<number>): string {
+/** The numbers that `text` cites and a source has. */
+export function citedIn(text: string, sources: Known): ReadonlySet<number> {
+  return new Set([...text.matchAll(CITED)].map((match) => Number(match[1])).filter((number) => sources.has(number)));
+}
+
+function citation(all: string, number: number, sources: Known): string {
   if (!sources.has(number)) return all;
   return `<button type="button" class="cite" data-cite="${number}" aria-label="${md.utils.escapeHtml(t("source"))} ${number}">${number}</button>`;
 }

@@ -1,7 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { withFiles, wordsOf } from "./attached";
 import { blocks } from "./blocks";
-import { html } from "./markdown";
+import { entryYaml } from "./entryYaml";
+import { citedIn, html } from "./markdown";
 
 const line = fc.constantFrom("a", "", "- b", "  c", "```", "~~~~", "# d", "1. e", "$$", "> f", "    g", "| h |");
 const markdown = fc.array(line, { maxLength: 40 }).map((lines) => lines.join("\n"));
@@ -93,4 +95,24 @@ test("any text gives HTML that runs nothing", () => {
       expect(place.querySelector("script, img, iframe, svg, style")).toBeNull();
     }),
   );
+});
+
+test("the words of a message are told from the lines that name its files", () => {
+  const files = [{ id: "1", name: "a.md" }, { id: "2", name: "b [1].md" }];
+  expect(wordsOf(withFiles("two\nlines", files), files)).toBe("two\nlines");
+  expect(wordsOf("[file: a.md]\n[file: b [1].md]", files)).toBe("");
+  expect(wordsOf("I wrote [file: a.md]", [])).toBe("I wrote [file: a.md]");
+  fc.assert(fc.property(fc.string(), (words) => wordsOf(withFiles(words, files), files) === words));
+});
+
+test("one entry is cut out of the YAML of a conversation as it stands there", () => {
+  const yaml = 'title: T\nentries:\n- kind: Text\n  content: |\n    - no entry\n\n    of its own\n- kind: Special\n  toolCalls:\n  - id: a\nnotes:\n- x\n';
+  expect(entryYaml(yaml, 0)).toBe("- kind: Text\n  content: |\n    - no entry\n\n    of its own\n");
+  expect(entryYaml(yaml, 1)).toBe("- kind: Special\n  toolCalls:\n  - id: a\n");
+  expect(entryYaml(yaml, 2)).toBe("");
+  expect(entryYaml("entries: []\n", 0)).toBe("");
+});
+
+test("an answer cites the sources whose numbers stand in it, each once", () => {
+  expect(citedIn("as said [2], [1] and [2]; not [7] nor [3](http://a)", new Set([1, 2, 3]))).toEqual(new Set([2, 1]));
 });

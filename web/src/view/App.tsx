@@ -3,12 +3,12 @@
 import { lazy, Suspense, useEffect, useReducer, useState } from "react";
 import { currentLanguage, setLanguage, t } from "../i18n/i18n";
 import type { Language } from "../i18n/i18n";
-import { current, dismiss, headers, loading, me, notices, online, signedOut, signIn, stop } from "../state/page";
+import { beside } from "../state/beside";
+import { current, dismiss, heading, loading, me, notices, online, signedOut, signIn, stop } from "../state/page";
 import { useCell } from "../state/store";
-import type { ShownText } from "../wire";
-import { BranchArrows } from "./BranchArrows";
 import { Composer } from "./Composer";
 import { IconButton } from "./icons";
+import { away, drawer, toggleList } from "./layout";
 import { Rail } from "./Rail";
 import { shortcut } from "./shortcuts";
 import { Transcript } from "./Transcript";
@@ -17,17 +17,12 @@ import { Welcome } from "./Welcome";
 const Panel = lazy(() => import("./panel/Panel"));
 const Pages = lazy(() => import("./pages/Pages"));
 
-export interface Cited {
-  entry: ShownText;
-  index: number;
-}
-
 export function App() {
   const open = useCell(current);
-  const [rail, setRail] = useState(false);
-  const [panel, setPanel] = useState(false);
+  const panel = useCell(beside);
+  const rail = useCell(drawer);
+  const railAway = useCell(away);
   const [page, setPage] = useState<string | null>(null);
-  const [cited, setCited] = useState<Cited | null>(null);
   const [, redraw] = useReducer((count: number) => count + 1, 0);
   const speak = (language: Language) => {
     setLanguage(language);
@@ -39,29 +34,28 @@ export function App() {
     return () => removeEventListener("keydown", keyed);
   }, [page]);
   return (
-    <div className={`app ${rail ? "rail-open" : ""} ${panel ? "panel-open" : ""}`} key={currentLanguage()}>
-      <Rail current={open?.id ?? null} onChosen={() => setRail(false)} onOpen={setPage} />
-      <div className="shade" onClick={() => { setRail(false); setPanel(false); }} aria-hidden="true" />
+    <div className={`app ${rail ? "rail-open" : ""} ${railAway ? "rail-away" : ""} ${panel !== null && open !== null ? "panel-open" : ""}`} key={currentLanguage()}>
+      <Rail current={open?.id ?? null} onChosen={() => drawer.set(false)} onOpen={setPage} />
+      <div className="shade" onClick={() => { drawer.set(false); beside.set(null); }} aria-hidden="true" />
       <main className="centre">
         <header className="bar">
-          <IconButton icon="menu" label={t("conversations")} className="only-small" onClick={() => setRail(!rail)} />
-          <Title id={open?.id ?? null} />
-          {open !== null && <BranchArrows id={open.id} />}
+          <IconButton icon="menu" label={t("conversations")} onClick={toggleList} />
+          <Title open={open !== null} />
           <span className="spacer" />
           {open !== null && <IconButton icon="chip" label={t("conversationSettings")} onClick={() => setPage("conversation")} />}
-          {open !== null && <IconButton icon="panel" label={t("panel")} pressed={panel} onClick={() => setPanel(!panel)} />}
+          {open !== null && <IconButton icon="panel" label={t("panel")} pressed={panel !== null} onClick={() => beside.set(panel === null ? { part: "run" } : null)} />}
         </header>
         <Offline />
         {open === null ? (
           <Welcome />
         ) : (
-          <Transcript key={open.id} open={open} onCite={(entry, index) => { setCited({ entry, index }); setPanel(true); }} />
+          <Transcript key={open.id} open={open} />
         )}
         <Composer key={`composer ${open?.id ?? "new"}`} conversation={open?.id ?? null} busy={open?.run?.status === "running"} />
       </main>
-      {panel && open !== null && (
+      {panel !== null && open !== null && (
         <Suspense fallback={<aside className="panel" aria-busy="true" />}>
-          <Panel open={open} cited={cited} onClose={() => setPanel(false)} />
+          <Panel key={open.id} open={open} shown={panel} />
         </Suspense>
       )}
       {page !== null && (
@@ -75,15 +69,23 @@ export function App() {
   );
 }
 
-function Title({ id }: { id: string | null }) {
-  const known = useCell(me);
+/** What the conversation is called, and who answers in it with which skills. */
+function Title({ open }: { open: boolean }) {
+  const models = useCell(me)?.models ?? [];
   const busy = useCell(loading);
-  const row = useCell(headers).find((header) => header.id === id);
-  const model = known?.models[0];
+  const header = useCell(heading);
+  const { provider, model, skills = [] } = header?.settings ?? {};
+  const title = header === null && !open ? t("newConversation") : header?.title || t("untitled");
+  useEffect(() => {
+    document.title = `${title} – dialoom`;
+  }, [title]);
+  const chosen = model ? (models.find((one) => one.provider === provider && one.model === model)?.label ?? model) : null;
+  const answers = chosen ?? (models.length === 1 ? models[0]?.label : t("chosenByServer"));
   return (
     <div className="title" aria-busy={busy}>
-      {id === null ? t("newConversation") : row?.title || t("conversation")}
-      {model !== undefined && <span className="chip">{model.label}</span>}
+      <h1>{title}</h1>
+      <span className="chip">{answers}</span>
+      {skills.map((skill) => <span key={skill} className="chip skill">{skill}</span>)}
     </div>
   );
 }

@@ -1,4 +1,4 @@
-/** Other versions of this conversation: what regenerating and editing made. */
+/** Other versions of what follows an entry: what regenerating and editing made, and arrows to go between them. */
 
 import { useEffect, useState } from "react";
 import { api } from "../api";
@@ -6,26 +6,37 @@ import { t } from "../i18n/i18n";
 import { show } from "../state/page";
 import { IconButton } from "./icons";
 
-export function BranchArrows({ id }: { id: string }) {
-  const [all, setAll] = useState<string[]>([]);
+export interface Versions {
+  index: number;
+  conversationIds: string[];
+}
+
+/** Where a conversation has other versions; read again when an answer in it ended, which may be a new one. */
+export function useVersions(id: string, answering: boolean): readonly Versions[] {
+  const [all, setAll] = useState<readonly Versions[]>([]);
   useEffect(() => {
+    if (answering) return;
     let wanted = true;
     api.branches(id).then(
-      ({ items }) => wanted && setAll(items.findLast((one) => one.conversationIds.includes(id))?.conversationIds ?? []),
+      ({ items }) => wanted && setAll(items),
       () => wanted && setAll([]), // without the arrows the conversation is all there
     );
     return () => {
       wanted = false;
     };
-  }, [id]);
-  const at = all.indexOf(id);
-  if (all.length < 2 || at < 0) return null;
-  const go = (to: number) => void show(all[to] ?? id);
+  }, [id, answering]);
+  return all;
+}
+
+export function BranchArrows({ id, versions }: { id: string; versions: readonly string[] }) {
+  const at = versions.indexOf(id);
+  if (versions.length < 2 || at < 0) return null;
+  const go = (to: number) => void show(versions[to] ?? id);
   return (
-    <span className="branches" role="group" aria-label={t("versions")}>
+    <p className="branches" role="group" aria-label={t("versions")}>
       <IconButton icon="back" label={t("versionBefore")} className="branch-before" disabled={at === 0} onClick={() => go(at - 1)} />
-      <span>{at + 1}/{all.length}</span>
-      <IconButton icon="next" label={t("versionAfter")} className="branch-after" disabled={at === all.length - 1} onClick={() => go(at + 1)} />
-    </span>
+      <span>{at + 1}/{versions.length}</span>
+      <IconButton icon="next" label={t("versionAfter")} className="branch-after" disabled={at === versions.length - 1} onClick={() => go(at + 1)} />
+    </p>
   );
 }

@@ -1,14 +1,17 @@
 /** Where one writes. Its text is its own state: typing redraws nothing else. */
 
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useId, useRef, useState } from "react";
 import type { ChangeEvent, ClipboardEvent, DragEvent, KeyboardEvent } from "react";
 import type { Stored } from "../api";
 import { api } from "../api";
 import { t } from "../i18n/i18n";
+import { added } from "../state/added";
 import { draft, keepDraft } from "../state/drafts";
 import { attempt, note, send, stop } from "../state/page";
+import { useCell } from "../state/store";
 import { IconButton } from "./icons";
-import { runCommand, suggestions } from "./commands";
+import { runCommand } from "./commands";
+import { Suggestions, useSuggestions } from "./Suggestions";
 
 const AFTER_COMPOSITION_MS = 50;
 const MAX_FILES = 20;
@@ -17,6 +20,7 @@ export function Composer({ conversation, busy }: { conversation: string | null; 
   const key = `text:${conversation ?? "new"}`;
   const [text, setText] = useState(() => draft(key));
   const [files, setFiles] = useState<Stored[]>([]);
+  const [coming, setComing] = useState<readonly string[]>([]);
   const [sending, setSending] = useState(false);
   const box = useRef<HTMLTextAreaElement>(null);
   const composed = useRef(0);
@@ -31,29 +35,49 @@ export function Composer({ conversation, busy }: { conversation: string | null; 
     setText(value);
     keepDraft(key, value);
   };
+  const list = useId();
+  const suggested = useSuggestions(text, (line) => {
+    write(line);
+    box.current?.focus();
+  });
+  const extra = useCell(added);
+  useEffect(() => {
+    if (extra === "") return;
+    added.set("");
+    write(text === "" ? extra : `${text}\n\n${extra}`);
+    box.current?.focus();
+  }, [extra]);
+  const nothing = text.trim() === "" && files.length === 0;
   const say = async () => {
     const words = text.trim();
-    if (sending || (words === "" && files.length === 0)) return;
+    if (sending || coming.length > 0 || nothing) return;
     if (busy) return note(t("stillAnswering"));
-    if (words.startsWith("/") && (await runCommand(words, conversation))) return write("");
     setSending(true);
-    const taken = await send(text, files.map((file) => file.id));
+    if (words.startsWith("/") && (await runCommand(words, conversation))) {
+      setSending(false);
+      return write("");
+    }
+    const taken = await send(words === "" ? t("onlyFiles") : text, files.map((file) => file.id));
     setSending(false);
     if (!taken) return; // what was written stays, to be sent again
     write("");
     setFiles([]);
   };
   const keyed = (event: KeyboardEvent<HTMLTextAreaElement>) => {
-    if (event.key !== "Enter" || event.shiftKey) return;
     const native = event.nativeEvent;
-    // an input method's Enter takes a word over and sends nothing
+    // an input method's keys are its own: its Enter takes a word over and sends nothing
     if (native.isComposing || native.keyCode === 229 || performance.now() - composed.current < AFTER_COMPOSITION_MS) return;
+    if (suggested.keyed(event) || event.key !== "Enter" || event.shiftKey) return;
     event.preventDefault();
     void say();
   };
   const add = async (chosen: Iterable<File>) => {
-    for (const file of [...chosen].slice(0, MAX_FILES)) {
+    const taken = [...chosen];
+    if (files.length + coming.length + taken.length > MAX_FILES) return note(t("tooManyFiles", { most: MAX_FILES }), "error");
+    setComing((all) => [...all, ...taken.map((file) => file.name)]);
+    for (const file of taken) {
       const stored = await attempt(() => api.upload(file));
+      setComing((all) => all.toSpliced(all.indexOf(file.name), 1));
       if (stored !== null) setFiles((all) => [...all, stored]);
     }
   };
@@ -67,7 +91,6 @@ export function Composer({ conversation, busy }: { conversation: string | null; 
     event.preventDefault();
     void add(event.dataTransfer.files);
   };
-  const offered = suggestions(text);
   return (
     <form
       className="composer"
@@ -78,16 +101,8 @@ export function Composer({ conversation, busy }: { conversation: string | null; 
       onDragOver={(event) => event.preventDefault()}
       onDrop={dropped}
     >
-      {offered.length > 0 && (
-        <div className="commands" role="listbox" aria-label={t("commands")}>
-          {offered.map((command) => (
-            <button key={command.name} type="button" role="option" aria-selected="false" onClick={() => { write(`/${command.name} `); box.current?.focus(); }}>
-              <b>/{command.name}</b> {command.words()}
-            </button>
-          ))}
-        </div>
-      )}
-      {files.length > 0 && (
+      <Suggestions id={list} suggested={suggested} />
+      {files.length + coming.length > 0 && (
         <ul className="attached">
           {files.map((file) => (
             <li key={file.id}>
@@ -95,6 +110,7 @@ export function Composer({ conversation, busy }: { conversation: string | null; 
               <IconButton icon="close" label={`${t("removeFile")} ${file.name}`} onClick={() => setFiles((all) => all.filter((one) => one.id !== file.id))} />
             </li>
           ))}
+          {coming.map((name, at) => <li key={at} aria-busy="true">{name} {t("uploading")}</li>)}
         </ul>
       )}
       <textarea
@@ -103,6 +119,8 @@ export function Composer({ conversation, busy }: { conversation: string | null; 
         value={text}
         placeholder={t("writeHere")}
         aria-label={t("message")}
+        aria-controls={suggested.offered.length > 0 ? list : undefined}
+        aria-activedescendant={suggested.offered.length > 0 ? `${list}-${suggested.picked}` : undefined}
         onChange={(event: ChangeEvent<HTMLTextAreaElement>) => write(event.target.value)}
         onCompositionEnd={() => (composed.current = performance.now())}
         onKeyDown={keyed}
@@ -115,7 +133,7 @@ export function Composer({ conversation, busy }: { conversation: string | null; 
         {busy ? (
           <IconButton icon="stop" label={t("stop")} className="primary" onClick={() => void stop()} />
         ) : (
-          <IconButton icon="send" label={t("send")} className="primary" disabled={sending || (text.trim() === "" && files.length === 0)} onClick={() => void say()} />
+          <IconButton icon="send" label={t("send")} className="primary" disabled={sending || coming.length > 0 || nothing} onClick={() => void say()} />
         )}
       </div>
     </form>

@@ -4,10 +4,15 @@ import { memo, useMemo, useState } from "react";
 import { api } from "../api";
 import { CardView } from "../cards/CardView";
 import { copy } from "../clipboard";
-import { t, time } from "../i18n/i18n";
+import { t } from "../i18n/i18n";
+import { beside } from "../state/beside";
 import { attempt, edit, note, regenerate, show } from "../state/page";
-import type { Shown, ShownText } from "../wire";
+import { withFiles, wordsOf } from "../text/attached";
+import { citedIn } from "../text/markdown";
+import type { RunCall, Shown, ShownText } from "../wire";
+import { CiteTip } from "./CiteTip";
 import { IconButton } from "./icons";
+import { lasted } from "./Live";
 import { Markdown } from "./Markdown";
 import { Reasoning } from "./Reasoning";
 import { ToolCallView } from "./ToolCallView";
@@ -15,16 +20,19 @@ import { ToolCallView } from "./ToolCallView";
 interface Props {
   open: string;
   entry: Shown;
+  /** What came back of its calls. */
   results: ShownText[];
+  /** Its calls that the run under way is at. */
+  calls: RunCall[];
   last: boolean;
-  onCite: (entry: ShownText, index: number) => void;
 }
 
-export const EntryView = memo(function EntryView({ open, entry, results, last, onCite }: Props) {
+export const EntryView = memo(function EntryView(props: Props) {
+  const { open, entry } = props;
   if (entry.kind === "Special") return <CardView conversation={open} shown={entry} />;
   if (entry.role === "user") return <Said open={open} entry={entry} />;
   if (entry.role === "tool") return <ToolCallView name={entry.toolName ?? ""} result={entry.content} isError={entry.isError === true} />;
-  return <Answer open={open} entry={entry} results={results} last={last} onCite={onCite} />;
+  return <Answer {...props} entry={entry} />;
 }, same);
 
 function same(before: Props, after: Props): boolean {
@@ -32,63 +40,85 @@ function same(before: Props, after: Props): boolean {
     before.entry === after.entry &&
     before.last === after.last &&
     before.open === after.open &&
-    before.results.length === after.results.length
+    before.results.length === after.results.length &&
+    before.calls.length === after.calls.length &&
+    before.calls.every((call, at) => call === after.calls[at])
   );
 }
 
 function Said({ open, entry }: { open: string; entry: ShownText }) {
   const [editing, setEditing] = useState(false);
-  const [text, setText] = useState(entry.content);
-  if (editing) {
-    return (
-      <form
-        className="entry user editing"
-        onSubmit={async (event) => {
-          event.preventDefault();
-          if (await edit(entry.index, text)) setEditing(false);
-        }}
-      >
-        <textarea value={text} aria-label={t("editMessage")} autoFocus rows={Math.min(12, text.split("\n").length + 1)} onChange={(event) => setText(event.target.value)} />
-        <div className="buttons">
-          <button type="button" onClick={() => setEditing(false)}>{t("cancel")}</button>
-          <button type="submit" className="primary">{t("sendAgain")}</button>
-        </div>
-      </form>
-    );
-  }
+  const files = entry.attachments ?? [];
+  const words = wordsOf(entry.content, files);
+  if (editing) return <Editing words={words} onSend={(text) => edit(entry.index, withFiles(text, files))} onClose={() => setEditing(false)} />;
   return (
     <article className="entry user" data-index={entry.index} aria-label={t("you")}>
-      <div className="bubble">{entry.content}</div>
+      {words !== "" && <div className="bubble">{words}</div>}
+      {files.length > 0 && (
+        <ul className="attached">
+          {files.map((file) => <li key={file.id}><a href={`/api/v1/files/${encodeURIComponent(file.id)}`} download={file.name}>{file.name}</a></li>)}
+        </ul>
+      )}
       <div className="actions">
-        <Time at={entry.at} />
-        <IconButton icon="copy" label={t("copy")} onClick={() => void copied(entry.content)} />
-        <IconButton icon="edit" label={t("editMessage")} className="edit-message" onClick={() => { setText(entry.content); setEditing(true); }} />
-        <IconButton icon="branch" label={t("branchHere")} onClick={() => void branch(open, entry.index + 1)} />
+        <IconButton icon="copy" label={t("copy")} onClick={() => void copied(words)} />
+        <IconButton icon="edit" label={t("editMessage")} className="edit-message" onClick={() => setEditing(true)} />
+        <Further open={open} index={entry.index} />
       </div>
     </article>
   );
 }
 
-function Answer({ open, entry, results, last, onCite }: Props & { entry: ShownText }) {
-  const numbers = useMemo(() => new Set(entry.sources?.map((source) => source.index)), [entry.sources]);
+function Editing({ words, onSend, onClose }: { words: string; onSend: (text: string) => Promise<boolean>; onClose: () => void }) {
+  const [text, setText] = useState(words);
+  return (
+    <form
+      className="entry user editing"
+      onSubmit={async (event) => {
+        event.preventDefault();
+        if (await onSend(text)) onClose();
+      }}
+      onKeyDown={(event) => {
+        if (event.key !== "Escape") return;
+        event.stopPropagation();
+        onClose();
+      }}
+    >
+      <textarea value={text} aria-label={t("editMessage")} autoFocus rows={Math.min(12, text.split("\n").length + 1)} onChange={(event) => setText(event.target.value)} />
+      <div className="buttons">
+        <button type="button" onClick={onClose}>{t("cancel")}</button>
+        <button type="submit" className="primary" disabled={text.trim() === ""}>{t("sendAgain")}</button>
+      </div>
+    </form>
+  );
+}
+
+function Answer({ open, entry, results, calls, last }: Props & { entry: ShownText }) {
+  const sources = useMemo(() => new Map(entry.sources?.map((source) => [source.index, source])), [entry.sources]);
+  const cited = useMemo(() => citedIn(entry.content, sources), [entry.content, sources]);
   const answers = new Map(results.map((result) => [result.toolCallId, result]));
+  const going = new Map(calls.map((call) => [call.id, call]));
+  const look = (source?: number) => beside.set({ part: "sources", entry: entry.index, ...(source === undefined ? {} : { source }) });
   return (
     <article className="entry assistant" data-index={entry.index} aria-label={t("assistant")}>
       {entry.reasoning && <Reasoning text={entry.reasoning} />}
-      {entry.content !== "" && <Markdown text={entry.content} sources={numbers} onCite={(index) => onCite(entry, index)} />}
+      {entry.content !== "" && (
+        <CiteTip sources={sources}>
+          <Markdown text={entry.content} sources={sources} onCite={look} />
+        </CiteTip>
+      )}
       {entry.toolCalls?.map((call) => {
-        const answer = answers.get(call.id);
-        return <ToolCallView key={call.id} name={call.name} args={call.arguments ?? call.raw} result={answer?.content} isError={answer?.isError === true} />;
+        const [answer, now] = [answers.get(call.id), going.get(call.id)];
+        const isError = answer?.isError === true || now?.isError === true;
+        return <ToolCallView key={call.id} name={call.name} args={call.arguments ?? call.raw} result={answer?.content} isError={isError} running={answer === undefined && now !== undefined && now.endedAt === undefined} seconds={now === undefined ? null : lasted(now)} />;
       })}
       {entry.status !== undefined && <p className="status">{t(entry.status)}</p>}
       {entry.content !== "" && <div className="actions">
-        <Time at={entry.at} />
         <IconButton icon="copy" label={t("copy")} onClick={() => void copied(entry.content)} />
         {last && <IconButton icon="redo" label={t("regenerate")} onClick={() => void regenerate()} />}
-        <IconButton icon="branch" label={t("branchHere")} onClick={() => void branch(open, entry.index + 1)} />
-        {numbers.size > 0 && (
-          <button type="button" className="plain" onClick={() => onCite(entry, 0)}>
-            {t("sources", { count: numbers.size })}
+        <Further open={open} index={entry.index} />
+        {cited.size > 0 && (
+          <button type="button" className="plain" onClick={() => look()}>
+            {t("sources", { count: cited.size })}
           </button>
         )}
       </div>}
@@ -96,8 +126,14 @@ function Answer({ open, entry, results, last, onCite }: Props & { entry: ShownTe
   );
 }
 
-function Time({ at }: { at: string | undefined }) {
-  return at === undefined ? null : <time dateTime={at}>{time(at)}</time>;
+/** What one can do with any text: go on from it elsewhere, and look at what is stored. */
+function Further({ open, index }: { open: string; index: number }) {
+  return (
+    <>
+      <IconButton icon="branch" label={t("branchHere")} onClick={() => void branch(open, index + 1)} />
+      <IconButton icon="code" label={t("showYaml")} onClick={() => beside.set({ part: "yaml", entry: index })} />
+    </>
+  );
 }
 
 async function copied(text: string): Promise<void> {

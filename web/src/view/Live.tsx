@@ -6,24 +6,26 @@ import type { Step } from "../state/conversation";
 import type { Run, RunCall } from "../wire";
 import { Markdown } from "./Markdown";
 import { Reasoning } from "./Reasoning";
+import { stepWords } from "./steps";
 import { ToolCallView } from "./ToolCallView";
 
 const ANNOUNCED_MS = 1000;
 
-export function Live({ run, steps }: { run: Run; steps: readonly Step[] }) {
+/** `known` are the calls that stand with an entry already. */
+export function Live({ run, steps, known }: { run: Run; steps: readonly Step[]; known: ReadonlySet<string> }) {
   if (run.status === "waiting") return <p className="waiting" role="status">{t("waitingForYou")}</p>;
-  const idle = run.text === "" && run.reasoning === "" && run.toolCalls.every((call) => call.result !== undefined);
+  const idle = run.text === "" && run.reasoning === "" && run.toolCalls.every((call) => call.endedAt !== undefined);
   const step = steps.findLast((one) => one.state === "running");
   return (
     <article className="entry assistant live" aria-busy="true" aria-label={t("assistant")}>
       {run.reasoning !== "" && <Reasoning text={run.reasoning} growing={run.text === ""} />}
       {run.text !== "" && <Markdown text={run.text} growing />}
-      {run.toolCalls.map((call) => (
-        <ToolCallView key={call.id} name={call.name} args={call.arguments} result={call.result} isError={call.isError === true} running={call.result === undefined} seconds={lasted(call)} />
+      {run.toolCalls.filter((call) => !known.has(call.id)).map((call) => (
+        <ToolCallView key={call.id} name={call.name} args={call.arguments} result={call.result} isError={call.isError === true} running={call.endedAt === undefined} seconds={lasted(call)} />
       ))}
       {idle && (
         <p className="working" role="status">
-          <span className="pulse" aria-hidden="true" /> {step === undefined ? t("working") : t("workingOn", { step: step.name })}
+          <span className="pulse" aria-hidden="true" /> {step === undefined ? t("working") : t("workingOn", { step: stepWords(step.name) })}
         </p>
       )}
       <Announced text={run.text} />
@@ -31,7 +33,8 @@ export function Live({ run, steps }: { run: Run; steps: readonly Step[] }) {
   );
 }
 
-function lasted(call: RunCall): number | null {
+/** How long a call took, in seconds; null while it goes on. */
+export function lasted(call: RunCall): number | null {
   if (call.startedAt === undefined || call.endedAt === undefined) return null;
   return (Date.parse(call.endedAt) - Date.parse(call.startedAt)) / 1000;
 }

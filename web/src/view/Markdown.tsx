@@ -8,15 +8,16 @@ import { t } from "../i18n/i18n";
 import { note } from "../state/page";
 import { blocks } from "../text/blocks";
 import { html } from "../text/markdown";
+import type { Known } from "../text/markdown";
 
 interface Props {
   text: string;
   growing?: boolean;
-  sources?: ReadonlySet<number>;
+  sources?: Known;
   onCite?: (index: number) => void;
 }
 
-const NONE: ReadonlySet<number> = new Set();
+const NONE: Known = new Set<number>();
 
 export function Markdown({ text, growing = false, sources = NONE, onCite }: Props) {
   const parts = useMemo(() => blocks(text), [text]);
@@ -31,7 +32,7 @@ export function Markdown({ text, growing = false, sources = NONE, onCite }: Prop
   );
 }
 
-const Block = memo(function Block({ text, growing, sources }: { text: string; growing: boolean; sources: ReadonlySet<number> }) {
+const Block = memo(function Block({ text, growing, sources }: { text: string; growing: boolean; sources: Known }) {
   const place = useRef<HTMLDivElement>(null);
   const made = useMemo(() => html(text, sources), [text, sources]);
   useEffect(() => {

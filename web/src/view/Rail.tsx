@@ -2,11 +2,13 @@
 
 import { useEffect, useRef, useState } from "react";
 import { api, exportUrl } from "../api";
-import { day, t } from "../i18n/i18n";
+import { day, t, time } from "../i18n/i18n";
+import { families } from "../state/conversation";
+import type { Family } from "../state/conversation";
 import { attempt, headers, more, nextPage, remove, rename, search, searched, show } from "../state/page";
 import { useCell } from "../state/store";
 import type { Header } from "../wire";
-import { IconButton } from "./icons";
+import { Icon, IconButton } from "./icons";
 import { Menu } from "./Menu";
 
 const TYPING_MS = 200;
@@ -22,12 +24,12 @@ export function Rail({ current, onChosen, onOpen }: { current: string | null; on
       </div>
       <Search />
       <div className="rail-list">
-        {grouped(rows).map(([name, group]) => (
+        {grouped(families(rows)).map(([name, group]) => (
           <section key={name}>
             <h2>{name}</h2>
             <ul>
-              {group.map((row) => (
-                <Row key={row.id} row={row} chosen={row.id === current} onChosen={onChosen} />
+              {group.flatMap(({ first, versions }) => [first, ...versions]).map((row) => (
+                <Row key={row.id} row={row} isVersion={!group.some(({ first }) => first.id === row.id)} chosen={row.id === current} onChosen={onChosen} />
               ))}
             </ul>
           </section>
@@ -61,8 +63,10 @@ function Search() {
   return <input id="search" type="search" className="search" value={text} placeholder={t("search")} aria-label={t("search")} onChange={(event) => setText(event.target.value)} />;
 }
 
-function Row({ row, chosen, onChosen }: { row: Header; chosen: boolean; onChosen: () => void }) {
+/** `isVersion` is one of those that stand below the newest of their family, told apart by their time. */
+function Row({ row, isVersion, chosen, onChosen }: { row: Header; isVersion: boolean; chosen: boolean; onChosen: () => void }) {
   const [editing, setEditing] = useState(false);
+  const title = row.title || t("untitled");
   if (editing) {
     return (
       <li>
@@ -73,13 +77,15 @@ function Row({ row, chosen, onChosen }: { row: Header; chosen: boolean; onChosen
     );
   }
   return (
-    <li className={chosen ? "row chosen" : "row"}>
+    <li className={`row ${chosen ? "chosen" : ""} ${isVersion ? "version" : ""}`}>
       <a href={`/c/${row.id}`} aria-current={chosen ? "page" : undefined} onClick={(event) => { if (event.metaKey || event.ctrlKey || event.shiftKey) return; event.preventDefault(); void show(row.id); onChosen(); }}>
         {row.running && <span className="dot" role="img" aria-label={t("answering")} />}
-        {row.title || t("untitled")}
+        {isVersion && <Icon name="branch" />}
+        <span className="name">{title}</span>
+        {isVersion && <time dateTime={row.updatedAt}>{time(row.updatedAt)}</time>}
       </a>
       <Menu
-        label={t("moreOf", { title: row.title || t("untitled") })}
+        label={t("moreOf", { title })}
         items={[
           { words: t("rename"), act: () => setEditing(true) },
           { words: t("exportMd"), act: () => download(row, "md") },
@@ -103,11 +109,11 @@ function download(row: Header, format: "md" | "json" | "yaml"): void {
   link.click();
 }
 
-function grouped(rows: readonly Header[]): [string, Header[]][] {
-  const groups = new Map<string, Header[]>();
-  for (const row of rows) {
-    const name = day(row.updatedAt);
-    groups.set(name, [...(groups.get(name) ?? []), row]);
+function grouped(all: readonly Family[]): [string, Family[]][] {
+  const groups = new Map<string, Family[]>();
+  for (const family of all) {
+    const name = day(family.first.updatedAt);
+    groups.set(name, [...(groups.get(name) ?? []), family]);
   }
   return [...groups];
 }

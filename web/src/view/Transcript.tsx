@@ -1,18 +1,19 @@
 /** What was said, newest at the bottom. It follows the bottom only for a reader who is there. */
 
-import { useEffect, useLayoutEffect, useRef, useState } from "react";
-import { t } from "../i18n/i18n";
+import { Fragment, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { t, trouble } from "../i18n/i18n";
 import { goOn, older, regenerate, spoken } from "../state/page";
 import { useCell } from "../state/store";
 import type { Conversation } from "../state/conversation";
-import type { Shown, ShownText } from "../wire";
+import type { RunCall, Shown, ShownText } from "../wire";
+import { BranchArrows, useVersions } from "./BranchArrows";
 import { EntryView } from "./EntryView";
 import { Icon } from "./icons";
 import { Live } from "./Live";
 
 const NEAR_PX = 80;
 
-export function Transcript({ open, onCite }: { open: Conversation; onCite: (entry: ShownText, index: number) => void }) {
+export function Transcript({ open }: { open: Conversation }) {
   const place = useRef<HTMLDivElement>(null);
   const atBottom = useRef(true);
   const height = useRef(0);
@@ -52,6 +53,9 @@ export function Transcript({ open, onCite }: { open: Conversation; onCite: (entr
     const box = place.current;
     if (box !== null) box.scrollTop = box.scrollHeight;
   };
+  const versions = useVersions(open.id, open.run !== null);
+  const pieces = joined(open.entries, open.run?.toolCalls ?? []);
+  const under = (at: number) => versions.filter(({ index }) => (pieces[at]?.entry.index ?? 0) <= index && index < (pieces[at + 1]?.entry.index ?? open.total));
   return (
     <div className="transcript" ref={place} onScroll={scrolled} tabIndex={0} role="log" aria-live="off" aria-label={t("transcript")}>
       <div className="column">
@@ -60,10 +64,13 @@ export function Transcript({ open, onCite }: { open: Conversation; onCite: (entr
             {t("older")}
           </button>
         )}
-        {joined(open.entries).map(({ entry, results }) => (
-          <EntryView key={entry.index} open={open.id} entry={entry} results={results} last={entry === open.entries.at(-1)} onCite={onCite} />
+        {pieces.map(({ entry, results, calls }, at) => (
+          <Fragment key={entry.index}>
+            <EntryView open={open.id} entry={entry} results={results} calls={calls} last={at === pieces.length - 1} />
+            {under(at).map(({ index, conversationIds }) => <BranchArrows key={index} id={open.id} versions={conversationIds} />)}
+          </Fragment>
         ))}
-        {open.run !== null && <Live run={open.run} steps={open.steps} />}
+        {open.run !== null && <Live run={open.run} steps={open.steps} known={new Set(pieces.flatMap(({ calls }) => calls.map((call) => call.id)))} />}
         {isUnfinished(open) && (
           <p className="status unfinished">
             {t("unfinished")} <button type="button" onClick={() => void goOn()}>{t("goOn")}</button>
@@ -89,7 +96,7 @@ function isUnfinished(open: Conversation): boolean {
 function Failure({ code, message }: { code: string; message: string }) {
   return (
     <div className="failure" role="alert">
-      <p>{message || code}</p>
+      <p>{trouble(code, message)}</p>
       <button type="button" onClick={() => void regenerate()}>
         {t("tryAgain")}
       </button>
@@ -97,18 +104,24 @@ function Failure({ code, message }: { code: string; message: string }) {
   );
 }
 
-/** Each entry with the tool answers that belong to its calls; those are not shown a second time. */
-function joined(entries: readonly Shown[]): { entry: Shown; results: ShownText[] }[] {
+interface Piece {
+  entry: Shown;
+  results: ShownText[];
+  calls: RunCall[];
+}
+
+/** Each entry with the tool answers that belong to its calls, or how far those are; shown once, with the call. */
+function joined(entries: readonly Shown[], going: readonly RunCall[]): Piece[] {
   const answers = new Map<string, ShownText>();
   for (const entry of entries) if (entry.kind === "Text" && entry.role === "tool" && entry.toolCallId) answers.set(entry.toolCallId, entry);
-  const shown: { entry: Shown; results: ShownText[] }[] = [];
+  const shown: Piece[] = [];
   const taken = new Set<ShownText>();
   for (const entry of entries) {
     if (entry.kind === "Text" && taken.has(entry)) continue;
     const calls = entry.kind === "Text" ? (entry.toolCalls ?? []) : [];
     const results = calls.map((call) => answers.get(call.id)).filter((answer) => answer !== undefined);
     results.forEach((result) => taken.add(result));
-    shown.push({ entry, results });
+    shown.push({ entry, results, calls: going.filter((call) => calls.some((one) => one.id === call.id)) });
   }
   return shown;
 }

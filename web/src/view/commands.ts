@@ -5,7 +5,7 @@ import { t } from "../i18n/i18n";
 import { attempt, current, note, show } from "../state/page";
 import type { CardData } from "../wire";
 
-interface Command {
+export interface Command {
   name: string;
   words: () => string;
   card: (rest: string) => Promise<{ type: string; payload: CardData } | null>;
@@ -53,11 +53,12 @@ async function formCard(wanted: string): Promise<{ type: string; payload: CardDa
   return { type: "Form", payload: form.card };
 }
 
-async function knowledgeCard(): Promise<{ type: string; payload: CardData } | null> {
+async function knowledgeCard(wanted: string): Promise<{ type: string; payload: CardData } | null> {
   const { items } = await api.list<{ id: string; name: string }>("kb");
-  const base = items[0];
+  const base = wanted === "" ? items[0] : items.find((one) => one.id === wanted || one.name.toLowerCase() === wanted.toLowerCase());
   if (base === undefined) {
-    note(t("noKnowledge"), "error");
+    const bases = items.map((one) => one.name).join(", ");
+    note(bases === "" ? t("noKnowledge") : t("noSuchBase", { base: wanted, bases }), "error");
     return null;
   }
   return { type: "KnowledgeBase", payload: { kbId: base.id, name: base.name, title: base.name } };

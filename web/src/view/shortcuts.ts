@@ -1,6 +1,7 @@
 /** Keys that work anywhere on the page. */
 
 import { show } from "../state/page";
+import { search } from "./layout";
 
 interface Acts {
   help: () => void;
@@ -19,7 +20,7 @@ export const SHORTCUTS = [
 export function shortcut(event: KeyboardEvent, acts: Acts): void {
   if (event.isComposing || event.defaultPrevented) return;
   const command = event.ctrlKey || event.metaKey;
-  if (command && event.key.toLowerCase() === "k") return taken(event, () => document.getElementById("search")?.focus());
+  if (command && event.key.toLowerCase() === "k") return taken(event, search);
   if (command && event.shiftKey && event.key.toLowerCase() === "o") return taken(event, () => void show(null));
   if (event.key === "Escape") return acts.escape();
   if (event.altKey && event.key === "ArrowLeft") return taken(event, () => click(".branch-before"));
@@ -34,7 +35,7 @@ function taken(event: KeyboardEvent, act: () => void): void {
 }
 
 function click(selector: string): void {
-  document.querySelector<HTMLElement>(`${selector}:not(:disabled)`)?.click();
+  [...document.querySelectorAll<HTMLElement>(selector)].at(-1)?.click();
 }
 
 function emptyComposer(target: EventTarget | null): boolean {

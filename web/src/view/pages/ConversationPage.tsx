@@ -1,17 +1,9 @@
-import { useEffect, useState } from "react";
 import { api } from "../../api";
 import { t } from "../../i18n/i18n";
-import { attempt, current, me } from "../../state/page";
+import { attempt, changedHeader, heading, me } from "../../state/page";
 import { useCell } from "../../state/store";
-import type { Header } from "../../wire";
+import type { Choices } from "../../wire";
 import { useList } from "./useList";
-
-interface Choices {
-  provider?: string;
-  model?: string;
-  system?: string;
-  skills?: string[];
-}
 
 interface Skill {
   name: string;
@@ -21,18 +13,14 @@ interface Skill {
 
 /** Who answers in this conversation, told what, with which skills. */
 export function ConversationPage() {
-  const open = useCell(current);
+  const header = useCell(heading);
   const models = useCell(me)?.models ?? [];
   const [skills] = useList<Skill>("skills");
-  const [choices, setChoices] = useState<Choices | null>(null);
-  const id = open?.id;
-  useEffect(() => {
-    if (id !== undefined) void attempt(() => api.header(id)).then((header) => setChoices((header?.settings as Choices | undefined) ?? {}));
-  }, [id]);
-  if (id === undefined || choices === null) return <p className="empty">{t("noConversations")}</p>;
+  if (header === null) return <p className="empty">{t("noConversations")}</p>;
+  const choices = header.settings ?? {};
   const change = async (fields: Choices) => {
-    const header = await attempt(() => api.change(id, { settings: fields as Record<string, unknown> }));
-    if (header !== null) setChoices((header as Header).settings as Choices);
+    const changed = await attempt(() => api.change(header.id, { settings: fields }));
+    if (changed !== null) changedHeader(changed);
   };
   const chosen = choices.skills ?? [];
   return (

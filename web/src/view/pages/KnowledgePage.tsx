@@ -3,24 +3,27 @@ import { api } from "../../api";
 import { FileField } from "../../cards/FileField";
 import { TryQuestion } from "../../cards/KnowledgeCard";
 import { number, t } from "../../i18n/i18n";
-import { attempt, note } from "../../state/page";
+import { attempt, ingests } from "../../state/page";
+import { useCell } from "../../state/store";
+import { BrokenList } from "./BrokenList";
 import { useList } from "./useList";
 
-interface Base {
+export interface Base {
   id: string;
   name: string;
-  documents?: number;
-  passages?: number;
-  readOnly?: boolean;
+  documents: number;
+  passages: number;
+  readOnly: boolean;
 }
 
 /** The knowledge bases: what they hold, more to read, and a question to try. */
 export function KnowledgePage() {
-  const [bases, read] = useList<Base>("kb");
+  const [bases, read, problems] = useList<Base>("kb");
   if (bases === null) return <p aria-busy="true">…</p>;
   return (
     <>
       {bases.length === 0 && <p className="empty">{t("noKnowledge")}</p>}
+      <BrokenList problems={problems} />
       {bases.map((base) => <BaseView key={base.id} base={base} onChange={read} />)}
       <form className="line" onSubmit={(event) => { event.preventDefault(); const name = String(new FormData(event.currentTarget).get("name")); event.currentTarget.reset(); void attempt(() => api.post("/kb", { name })).then(read); }}>
         <input name="name" required maxLength={100} placeholder={t("newBase")} aria-label={t("newBase")} />
@@ -33,12 +36,12 @@ export function KnowledgePage() {
 function BaseView({ base, onChange }: { base: Base; onChange: () => Promise<void> }) {
   const [url, setUrl] = useState("");
   const ingest = async (what: { fileIds: string[] } | { url: string }) => {
-    if ((await attempt(() => api.post(`/kb/${encodeURIComponent(base.id)}/ingest`, what))) !== null) note(t("reading"));
+    await attempt(() => api.post(`/kb/${encodeURIComponent(base.id)}/ingest`, what));
     await onChange();
   };
   return (
     <section className="card">
-      <header><h3>{base.name}</h3><span className="help">{t("baseHolds", { docs: number(base.documents ?? 0), chunks: number(base.passages ?? 0) })}</span></header>
+      <header><h3>{base.name}</h3><span className="help">{t("baseHolds", { docs: number(base.documents), chunks: number(base.passages) })}</span></header>
       {base.readOnly ? <p className="help">{t("readOnly")}</p> : (
         <>
           <FileField common={{ "aria-label": t("addFile") }} value="" onChange={(id) => void ingest({ fileIds: [id] })} />
@@ -48,7 +51,22 @@ function BaseView({ base, onChange }: { base: Base; onChange: () => Promise<void
           </form>
         </>
       )}
+      <Progress base={base.id} />
       <TryQuestion base={base.id} />
     </section>
+  );
+}
+
+/** How far the base is with what it was given last, and what could not be read of it. */
+function Progress({ base }: { base: string }) {
+  const ingest = useCell(ingests).get(base);
+  if (ingest === undefined) return null;
+  const { phase, done, total, errors } = ingest;
+  return (
+    <div role="status">
+      {phase === "reading" && <p className="help">{t("reading")} <progress max={total} value={done} aria-label={t("reading")} /></p>}
+      {phase === "done" && errors.length === 0 && <p className="help">{t("doc_done")}</p>}
+      {errors.map((error) => <p key={error} className="problem">{error}</p>)}
+    </div>
   );
 }

@@ -4,6 +4,7 @@ import { useEffect, useRef } from "react";
 import type { ReactNode } from "react";
 import type { Language } from "../../i18n/i18n";
 import { t } from "../../i18n/i18n";
+import { Boundary } from "../Boundary";
 import { IconButton } from "../icons";
 import { SHORTCUTS } from "../shortcuts";
 import { ConversationPage } from "./ConversationPage";
@@ -37,7 +38,7 @@ export default function Pages({ page, onClose, onLanguage }: { page: string; onC
           <h2>{t(TITLES[name])}</h2>
           <IconButton icon="close" label={t("close")} onClick={onClose} />
         </header>
-        {views[name]}
+        <Boundary>{views[name]}</Boundary>
       </div>
     </dialog>
   );

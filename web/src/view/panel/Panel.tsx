@@ -1,50 +1,53 @@
-/** Beside the conversation: sources, the run, its graph, data, and the exact text of what is stored. */
+/** Beside the conversation: sources, run, graph, data, and the exact text of what is stored. */
 
-import { lazy, Suspense, useState } from "react";
+import { lazy, Suspense } from "react";
 import type { KeyboardEvent } from "react";
 import { t } from "../../i18n/i18n";
+import type { Beside } from "../../state/beside";
+import { beside, PARTS } from "../../state/beside";
 import type { Conversation } from "../../state/conversation";
-import type { Cited } from "../App";
 import { IconButton } from "../icons";
+import { Boundary } from "../Boundary";
+import { Edge } from "./Edge";
 import { RunTab } from "./RunTab";
 import { SourcesTab } from "./SourcesTab";
 import { YamlTab } from "./YamlTab";
 
 const GraphTab = lazy(() => import("./GraphTab"));
-const TABS = ["sources", "run", "graph", "yaml"] as const;
-type Tab = (typeof TABS)[number];
+const DataTab = lazy(() => import("./DataTab"));
 
-export default function Panel({ open, cited, onClose }: { open: Conversation; cited: Cited | null; onClose: () => void }) {
-  const [tab, setTab] = useState<Tab>(cited === null ? "run" : "sources");
-  const [seen, setSeen] = useState(cited);
-  if (cited !== seen) {
-    setSeen(cited);
-    setTab("sources");
-  }
+export default function Panel({ open, shown }: { open: Conversation; shown: Beside }) {
+  const { part } = shown;
   const keyed = (event: KeyboardEvent) => {
     const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
     if (step === 0 || event.altKey) return;
-    const next = TABS[(TABS.indexOf(tab) + step + TABS.length) % TABS.length] ?? tab;
-    setTab(next);
+    const next = PARTS[(PARTS.indexOf(part) + step + PARTS.length) % PARTS.length] ?? part;
+    beside.set({ part: next });
     document.getElementById(`tab-${next}`)?.focus();
   };
   return (
     <aside className="panel" aria-label={t("panel")}>
+      <Edge />
       <div className="tabs">
         <div role="tablist" aria-label={t("panel")} onKeyDown={keyed}>
-          {TABS.map((name) => (
-            <button key={name} id={`tab-${name}`} type="button" role="tab" aria-selected={tab === name} aria-controls="panel-body" tabIndex={tab === name ? 0 : -1} onClick={() => setTab(name)}>
+          {PARTS.map((name) => (
+            <button key={name} id={`tab-${name}`} type="button" role="tab" aria-selected={part === name} aria-controls="panel-body" tabIndex={part === name ? 0 : -1} onClick={() => beside.set({ part: name })}>
               {t(`tab_${name}`)}
             </button>
           ))}
         </div>
-        <IconButton icon="close" label={t("close")} onClick={onClose} />
+        <IconButton icon="close" label={t("close")} onClick={() => beside.set(null)} />
       </div>
-      <div id="panel-body" role="tabpanel" aria-labelledby={`tab-${tab}`} className="panel-body" tabIndex={0}>
-        {tab === "sources" && <SourcesTab cited={cited} />}
-        {tab === "run" && <RunTab open={open} />}
-        {tab === "graph" && <Suspense fallback={<p aria-busy="true">…</p>}><GraphTab open={open} /></Suspense>}
-        {tab === "yaml" && <YamlTab open={open} />}
+      <div id="panel-body" role="tabpanel" aria-labelledby={`tab-${part}`} className="panel-body" tabIndex={0}>
+        <Boundary key={part}>
+          <Suspense fallback={<p aria-busy="true">…</p>}>
+            {part === "sources" && <SourcesTab open={open} shown={shown} />}
+            {part === "run" && <RunTab open={open} />}
+            {part === "graph" && <GraphTab open={open} />}
+            {part === "data" && <DataTab open={open} shown={shown} />}
+            {part === "yaml" && <YamlTab open={open} shown={shown} />}
+          </Suspense>
+        </Boundary>
       </div>
     </aside>
   );

@@ -1,58 +1,75 @@
-/** The run: its steps as they happen, and the checkpoints one can look into or go on from. */
+/** The run: its steps and tool calls as they happen, what it used, and its checkpoints. */
 
 import { useEffect, useState } from "react";
-import { api } from "../../api";
-import { t, time } from "../../i18n/i18n";
+import { number, t } from "../../i18n/i18n";
 import type { Conversation } from "../../state/conversation";
-import { attempt, show } from "../../state/page";
-
-interface Checkpoint {
-  id: string;
-  step: number;
-  at?: string;
-  nodes: string[];
-  next: string[];
-}
+import type { ShownText } from "../../wire";
+import { stepWords } from "../steps";
+import { Checkpoints, stateOf, useCheckpoints } from "./Checkpoints";
 
 export function RunTab({ open }: { open: Conversation }) {
-  const [points, setPoints] = useState<Checkpoint[]>([]);
-  const [chosen, setChosen] = useState<{ id: string; state: unknown } | null>(null);
-  const running = open.run?.id ?? null;
-  useEffect(() => {
-    let wanted = true;
-    void attempt(() => api.get<{ items: Checkpoint[] }>(`/conversations/${open.id}/checkpoints`)).then((found) => wanted && setPoints(found?.items ?? []));
-    return () => {
-      wanted = false;
-    };
-  }, [open.id, running, open.steps.length]);
-  const look = async (id: string) => {
-    const found = await attempt(() => api.get<{ state: unknown }>(`/checkpoints/${encodeURIComponent(id)}`));
-    if (found !== null) setChosen({ id, state: found.state });
-  };
-  const fork = async (id: string) => {
-    const made = await attempt(() => api.post<{ conversationId: string }>(`/checkpoints/${encodeURIComponent(id)}/fork`, {}));
-    if (made !== null) await show(made.conversationId);
-  };
+  const points = useCheckpoints(open);
   return (
     <>
       {open.steps.length > 0 && (
         <ol className="steps">
-          {open.steps.map((step, at) => <li key={at} className={step.state}><span aria-hidden="true">{step.state === "done" ? "●" : "◐"}</span> {step.name}</li>)}
+          {open.steps.map((step, at) => <li key={at} className={step.state}><span aria-hidden="true">{step.state === "done" ? "●" : "◐"}</span> {stepWords(step.name)}</li>)}
         </ol>
       )}
-      <h4>{t("checkpoints")}</h4>
-      {points.length === 0 && <p className="empty">{t("noCheckpoints")}</p>}
-      <ol className="checkpoints">
-        {points.map((point) => (
-          <li key={point.id} className={chosen?.id === point.id ? "chosen" : ""}>
-            <button type="button" className="plain" onClick={() => void look(point.id)}>
-              {t("stepNumber", { step: point.step })} {point.nodes.join(", ")} {point.at && <time dateTime={point.at}>{time(point.at)}</time>}
-            </button>
-            <button type="button" onClick={() => void fork(point.id)}>{t("forkHere")}</button>
-          </li>
-        ))}
+      <Used newest={points[0]?.id} />
+      <Calls open={open} />
+      <Checkpoints points={points} />
+    </>
+  );
+}
+
+interface Spent {
+  requests: number;
+  usage: { input_tokens: number | null; output_tokens: number | null };
+  cost: string;
+  unpriced: number;
+}
+
+/** Tokens and cost of the last run, as its newest checkpoint holds them. */
+function Used({ newest }: { newest: string | undefined }) {
+  const [spent, setSpent] = useState<Spent | null>(null);
+  useEffect(() => {
+    let wanted = true;
+    // a run that keeps no such account shows none
+    if (newest !== undefined) stateOf(newest).then((state) => wanted && setSpent((state.spent as Spent | undefined) ?? null), () => wanted && setSpent(null));
+    return () => {
+      wanted = false;
+    };
+  }, [newest]);
+  if (spent === null || spent.requests === 0) return null;
+  const tokens = (count: number | null) => (count === null ? "–" : number(count));
+  const priced = spent.unpriced < spent.requests;
+  return (
+    <dl className="answers used">
+      <div><dt>{t("requests")}</dt><dd>{number(spent.requests)}</dd></div>
+      <div><dt>{t("tokens")}</dt><dd>{t("tokensInOut", { read: tokens(spent.usage.input_tokens), written: tokens(spent.usage.output_tokens) })}</dd></div>
+      <div><dt>{t("cost")}</dt><dd>{priced ? `$${number(Number(spent.cost))}` : t("costUnknown")}</dd></div>
+    </dl>
+  );
+}
+
+/** The tool calls of the newest turn. */
+function Calls({ open }: { open: Conversation }) {
+  const texts = open.entries.filter((entry): entry is ShownText => entry.kind === "Text");
+  const turn = texts.slice(texts.findLastIndex((entry) => entry.role === "user") + 1);
+  const results = new Map(turn.filter((entry) => entry.role === "tool").map((entry) => [entry.toolCallId, entry]));
+  const calls = turn.flatMap((entry) => entry.toolCalls ?? []);
+  if (calls.length === 0) return null;
+  return (
+    <>
+      <h4>{t("toolCalls")}</h4>
+      <ol className="steps">
+        {calls.map((call) => {
+          const result = results.get(call.id);
+          const state = result === undefined ? "waiting" : result.isError ? "failed" : "done";
+          return <li key={call.id} className={state}><b>{call.name}</b> {t(`tool_${state}`)}</li>;
+        })}
       </ol>
-      {chosen !== null && <pre tabIndex={0}>{JSON.stringify(chosen.state, null, 2)}</pre>}
     </>
   );
 }

@@ -1,19 +1,40 @@
+/** The passages an answer was given: those it cites, the one that was asked for in sight, and the rest folded away. */
+
 import { useEffect } from "react";
 import { SourceLink } from "../../cards/SourcesCard";
 import { t } from "../../i18n/i18n";
-import type { Cited } from "../App";
+import type { Beside } from "../../state/beside";
+import type { Conversation } from "../../state/conversation";
+import { citedIn } from "../../text/markdown";
+import type { Shown, ShownText, Source } from "../../wire";
 
-/** The passages an answer was given; the one that was clicked comes into sight. */
-export function SourcesTab({ cited }: { cited: Cited | null }) {
+export function SourcesTab({ open, shown }: { open: Conversation; shown: Beside }) {
   useEffect(() => {
-    if (cited !== null && cited.index > 0) document.getElementById(`source-${cited.index}`)?.scrollIntoView({ block: "nearest" });
-  }, [cited]);
-  const sources = cited?.entry.sources ?? [];
-  if (sources.length === 0) return <p className="empty">{t("noSources")}</p>;
+    void document.getElementById(`source-${shown.source}`)?.scrollIntoView({ block: "nearest" });
+  }, [shown]);
+  const answer = open.entries.find((entry) => entry.index === shown.entry) ?? open.entries.findLast(hasSources);
+  if (answer === undefined || !hasSources(answer)) return <p className="empty">{t("noSources")}</p>;
+  const numbers = citedIn(answer.content, new Set(answer.sources.map((source) => source.index)));
+  const cited = answer.sources.filter((source) => numbers.has(source.index));
+  const rest = answer.sources.filter((source) => !numbers.has(source.index));
+  return (
+    <>
+      {cited.length === 0 ? <p className="empty">{t("noSources")}</p> : <Passages sources={cited} asked={shown.source} />}
+      {rest.length > 0 && (
+        <details>
+          <summary>{t("notCited", { count: rest.length })}</summary>
+          <Passages sources={rest} asked={undefined} />
+        </details>
+      )}
+    </>
+  );
+}
+
+function Passages({ sources, asked }: { sources: readonly Source[]; asked: number | undefined }) {
   return (
     <ol className="sources">
       {sources.map((source) => (
-        <li key={source.index} id={`source-${source.index}`} value={source.index} className={source.index === cited?.index ? "cited" : ""}>
+        <li key={source.index} id={`source-${source.index}`} value={source.index} className={source.index === asked ? "cited" : ""}>
           <b>{source.title || source.id}</b>
           <blockquote>{source.text}</blockquote>
           <SourceLink source={source} />
@@ -21,4 +42,8 @@ export function SourcesTab({ cited }: { cited: Cited | null }) {
       ))}
     </ol>
   );
+}
+
+function hasSources(entry: Shown): entry is ShownText & { sources: Source[] } {
+  return entry.kind === "Text" && entry.role === "assistant" && (entry.sources?.length ?? 0) > 0;
 }

@@ -1,0 +1,36 @@
+/** What of the page is open: the list as a drawer on a narrow page, and put away on a wide one. */
+
+import { Cell } from "../state/store";
+
+const STORED = "dialoom.list";
+const NARROW = "(max-width: 860px)";
+
+/** Whether the list is laid over a narrow page. */
+export const drawer = new Cell(false);
+/** Whether the list is put away on a wide page. */
+export const away = new Cell(stored() === "away");
+
+export function toggleList(): void {
+  if (matchMedia(NARROW).matches) return drawer.update((open) => !open);
+  away.update((hidden) => !hidden);
+  try {
+    localStorage.setItem(STORED, away.get() ? "away" : "open");
+  } catch {
+    // open again next time
+  }
+}
+
+/** Show the list and write in its search. */
+export function search(): void {
+  if (matchMedia(NARROW).matches) drawer.set(true);
+  else away.set(false);
+  setTimeout(() => document.getElementById("search")?.focus()); // once it is drawn
+}
+
+function stored(): string | null {
+  try {
+    return localStorage.getItem(STORED);
+  } catch {
+    return null;
+  }
+}
