@@ -39,9 +39,7 @@ class Search(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def filter(self) -> ChunkFilter | None:
         """`where`, and who may see what."""
-        if self.principals is None:
-            return self.where
-        return both(VisibleTo(self.principals), self.where)
+        return both(visible_to(self.principals), self.where)
 
 
 class Retriever(Protocol):
@@ -110,11 +108,16 @@ async def vectors_of(
     return check_vectors(rows, texts=len(hits), embedder=embedder)
 
 
-def both(first: VisibleTo, second: ChunkFilter | None) -> ChunkFilter:
+def visible_to(principals: tuple[str, ...] | None) -> VisibleTo | None:
+    """Who may see what, None for an owner who sees all."""
+    return None if principals is None else VisibleTo(principals)
+
+
+def both(first: ChunkFilter | None, second: ChunkFilter | None) -> ChunkFilter | None:
     """A filter that lets through what both do; conditions stay data."""
-    if second is None:
-        return first
-    if isinstance(second, CONDITIONS):
+    if first is None or second is None:
+        return first or second
+    if isinstance(first, CONDITIONS) and isinstance(second, CONDITIONS):
         return And((first, second))
     return lambda chunk: first(chunk) and second(chunk)
 

@@ -9,10 +9,19 @@ import msgspec
 import pytest
 
 from dialoom.llm import Gate, MockProvider, ProviderError, TextDelta, Usage
-from dialoom.rag import HashEmbedder, InMemoryVectorStore, LoadError, SlidingWindowChunker
+from dialoom.rag import (
+    HashEmbedder,
+    InMemoryVectorStore,
+    LoadError,
+    LoadOptions,
+    RagConfig,
+    SlidingWindowChunker,
+    parse_condition,
+)
 from dialoom.rag.errors import InvalidOptionsError, ManifestMismatchError, ManifestMissingError, StoreError
 from dialoom.rag.service import (
     RagService,
+    RequestError,
     Response,
     ServiceAccess,
     ServiceSettings,
@@ -452,3 +461,63 @@ async def test_an_embedding_server_that_refuses_the_key_is_asked_once(store: Syn
         "code": "provider",
     }
     assert refused.asked == 1
+
+
+ABOUT_FEES: dict[str, object] = {"op": "contains", "field": "doc_id", "value": "fees.md"}
+
+
+async def test_a_request_looks_only_where_its_filter_lets_it(store: SyncStore, docs: Path) -> None:
+    provider = MockProvider().queue_text("See [1].")
+    service = await opened(store, provider, docs=str(docs))
+    about = {"query": "lamp refunds days Norway", "filter": ABOUT_FEES}
+    final = await last(service, op="query", **about)
+    assert [Path(str(source["doc_id"])).name for source in listed(final["sources"])] == ["fees.md"]
+    found = await last(service, op="search", **about)
+    assert [Path(str(hit["doc_id"])).name for hit in listed(found["hits"])] == ["fees.md"]
+
+
+async def test_who_asks_sees_and_hears_only_what_is_theirs(store: SyncStore, docs: Path) -> None:
+    options = LoadOptions(metadata={"acl": ["finance"]})
+    provider = MockProvider()
+    config = RagConfig(where=parse_condition(ABOUT_FEES))
+    service = await opened(store, provider, docs=str(docs), load=options, config=config)
+    asked: dict[str, object] = {
+        "op": "query",
+        "query": "How long do refunds take to Norway?",
+        "session_id": "s",
+    }
+    sources: dict[str, list[str]] = {}
+    for name in ("finance", "sales"):
+        provider.queue_text(f"This is for {name}.")
+        final = await last(service, **asked, principals=[name])
+        sources[name] = [Path(str(source["doc_id"])).name for source in listed(final["sources"])]
+    assert sources == {"finance": ["fees.md"], "sales": []}  # and never what the service keeps back
+    assert "This is for finance." not in [message.text for message in provider.requests[-1].messages]
+    assert (await last(service, op="search", query="refunds", principals=[]))["hits"] == []
+    assert len(listed((await last(service, op="search", query="refunds"))["hits"])) == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"filter": {"op": "like", "field": "a", "value": "b"}}, "bad_request"),
+        ({"filter": {"field": "a", "value": "b"}}, "bad_request"),
+        ({"filter": {"op": "eq", "field": "", "value": "b"}}, "invalid_options"),
+        ({"filter": {"op": "eq", "field": "a", "value": "\x00"}}, "invalid_options"),
+        ({"filter": "lang = 'zh'"}, "bad_request"),
+        ({"principals": "finance"}, "bad_request"),
+        ({"principals": [""]}, "bad_request"),
+    ],
+)
+async def test_a_filter_that_cannot_be_read_is_refused_with_the_id(
+    store: SyncStore, fields: dict[str, object], code: str
+) -> None:
+    service = await opened(store)
+    with pytest.raises(RequestError) as caught:
+        read(service, {"id": 7, "op": "search", "query": "q", **fields})
+    assert (caught.value.id, caught.value.code) == (7, code)
+
+
+def listed(value: object) -> list[dict[str, object]]:
+    assert isinstance(value, list)
+    return value

@@ -7,6 +7,8 @@ import msgspec
 
 from dialoom.base.errors import DialoomError
 from dialoom.base.text import one_line
+from dialoom.rag.errors import InvalidOptionsError
+from dialoom.rag.filters import Condition
 
 RequestId = str | int | None
 Response = dict[str, object]
@@ -19,6 +21,9 @@ _HEAD = 512
 _EARLY_ID = re.compile(
     rb'\s{0,64}\{\s{0,64}"id"\s{0,64}:\s{0,64}(-?[0-9]{1,18}|"[^"\\\x00-\x1f]{1,200}")\s{0,64}[,}]'
 )
+
+
+_ABOUT_OP = ("at `$.op`", "required field `op`")  # a filter has an `op` too, further in
 
 
 class RequestError(DialoomError):
@@ -51,18 +56,24 @@ class Ingest(Request, frozen=True, kw_only=True, tag="ingest"):
     replace: bool = False
 
 
-class Query(Request, frozen=True, kw_only=True, tag="query"):
-    """Answer a question, as one more turn of `session_id` when there is one."""
+class Narrowed(Request, frozen=True, kw_only=True):
+    """Common to both ways to look: only passages that `filter` lets through and `principals` may see."""
 
     query: str
+    filter: Condition | None = None
+    principals: Annotated[tuple[_Name, ...], msgspec.Meta(max_length=1_000)] | None = None
+
+
+class Query(Narrowed, frozen=True, kw_only=True, tag="query"):
+    """Answer a question, as one more turn of `session_id` when there is one."""
+
     session_id: Annotated[str, msgspec.Meta(min_length=1, max_length=512)] | None = None
     stream: bool = True
 
 
-class SearchChunks(Request, frozen=True, kw_only=True, tag="search"):
+class SearchChunks(Narrowed, frozen=True, kw_only=True, tag="search"):
     """Find passages, and ask no model."""
 
-    query: str
     k: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 6
     min_score: float | None = None
 
@@ -131,8 +142,10 @@ def parse_request(line: bytes, envelope: Envelope) -> AnyRequest:
         request = _decode_request(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         why = one_line(str(error), 200)
-        code = "unknown_op" if "$.op" in why or "`op`" in why else "bad_request"
+        code = "unknown_op" if why.endswith(_ABOUT_OP) else "bad_request"
         raise RequestError(code, f"the request cannot be read: {why}", id=envelope.id) from error
+    except InvalidOptionsError as error:
+        raise RequestError(error.code, str(error), id=envelope.id) from error
     return msgspec.structs.replace(request, id=envelope.id)
 
 

@@ -13,13 +13,13 @@ from dialoom.base.clock import SYSTEM_CLOCK, Clock
 from dialoom.base.errors import DialoomError
 from dialoom.base.text import one_line
 from dialoom.graph import Chunk as Emitted
-from dialoom.graph import RunOptions, RunResult
+from dialoom.graph import Graph, RunOptions, RunResult
 from dialoom.rag.context import source_title
 from dialoom.rag.errors import ManifestMissingError
 from dialoom.rag.hybrid import HybridRetriever
 from dialoom.rag.manifest import check_manifest, manifest_of
-from dialoom.rag.query import AnswerCut, AnswerDelta, build_rag_query_graph
-from dialoom.rag.retrieve import Search
+from dialoom.rag.query import AnswerCut, AnswerDelta, RagConfig, build_rag_query_graph
+from dialoom.rag.retrieve import Search, both, visible_to
 from dialoom.rag.service.intake import Intake
 from dialoom.rag.service.requests import (
     AnyRequest,
@@ -41,7 +41,7 @@ from dialoom.rag.service.requests import (
 )
 from dialoom.rag.service.sessions import Sessions
 from dialoom.rag.service.settings import MAX_HISTORY, ServiceSettings
-from dialoom.rag.store import removal
+from dialoom.rag.store import ChunkFilter, removal
 from dialoom.rag.sync import sync_folder
 from dialoom.rag.sync_events import IngestFinished
 from dialoom.rag.types import ScoredChunk
@@ -62,12 +62,10 @@ class RagService:
         self._settings = settings
         self._clock = clock
         self._started = clock.monotonic()
+        self._retriever = settings.config.retriever or HybridRetriever(settings.store, settings.embedder)
         most = min(settings.config.max_history, MAX_HISTORY)
-        config = msgspec.structs.replace(settings.config, max_history=most)
-        self._graph = build_rag_query_graph(
-            settings.store, settings.embedder, settings.provider, config
-        ).build()
-        self._retriever = config.retriever or HybridRetriever(settings.store, settings.embedder)
+        self._config = msgspec.structs.replace(settings.config, max_history=most, retriever=self._retriever)
+        self._graph = self._built(self._config)
         self._sessions = Sessions(settings.max_sessions)
         self._running: dict[RequestId, CancelScope] = {}
         self._unnamed: set[CancelScope] = set()
@@ -197,10 +195,14 @@ class RagService:
     async def _query(self, request: Query, scope: CancelScope) -> AsyncGenerator[Response]:
         Search(text=request.query)  # an empty question is refused before it becomes a run
         options = RunOptions(timeout=self._settings.timeout, control=scope)
-        async with self._sessions.turn(request.session_id) as session:
+        key = None if request.session_id is None else (request.session_id, request.principals)
+        graph = self._graph
+        if request.filter or request.principals is not None:
+            graph = self._built(msgspec.structs.replace(self._config, where=self._where(request)))
+        async with self._sessions.turn(key) as session:
             cut = AnswerCut(code="")
             inputs = {"query": request.query, "rag_history": session.history}
-            async with self._graph.stream(inputs, options) as stream:
+            async with graph.stream(inputs, options) as stream:
                 async for event in stream:
                     match event:
                         case Emitted(value=AnswerDelta(text=text)) if request.stream:
@@ -215,15 +217,23 @@ class RagService:
             yield _final(result, cut)
 
     async def _search(self, request: SearchChunks) -> AsyncGenerator[Response]:
-        config = self._settings.config
+        config = self._config
         search = Search(
             text=request.query,
             k=request.k,
-            where=config.where,
+            where=self._where(request),
             principals=config.principals,
             min_score=request.min_score if request.min_score is not None else config.min_score,
         )
         yield done(hits=[_hit(hit) for hit in await self._retriever.retrieve(search)])
+
+    def _where(self, request: Query | SearchChunks) -> ChunkFilter | None:
+        """What a request may look at: what it asks for, within what the service lets everybody see."""
+        return both(self._config.where, both(request.filter, visible_to(request.principals)))
+
+    def _built(self, config: RagConfig) -> Graph:
+        settings = self._settings
+        return build_rag_query_graph(settings.store, settings.embedder, settings.provider, config).build()
 
     async def _ingest(self, request: Ingest, scope: CancelScope) -> AsyncGenerator[Response]:
         async with self._writing:

@@ -7,6 +7,9 @@ from contextlib import asynccontextmanager
 
 from dialoom.llm import Message
 
+SessionKey = tuple[str, tuple[str, ...] | None]
+"""A session's id and who asks in it: what one was told, another does not hear."""
+
 
 class Session:
     """What was said so far. One question at a time: a second one waits for the first one's answer."""
@@ -17,25 +20,25 @@ class Session:
 
 
 class Sessions:
-    """Sessions by id, at most `most` of them."""
+    """Sessions by key, at most `most` of them."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._sessions: OrderedDict[SessionKey, Session] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._sessions)
 
     @asynccontextmanager
-    async def turn(self, session_id: str | None) -> AsyncGenerator[Session]:
-        """The session for one question; a fresh one that is not kept when there is no id."""
-        session = Session() if session_id is None else self._get(session_id)
+    async def turn(self, key: SessionKey | None) -> AsyncGenerator[Session]:
+        """The session for one question; a fresh one that is not kept when there is no key."""
+        session = Session() if key is None else self._get(key)
         async with session.lock:
             yield session
 
-    def _get(self, session_id: str) -> Session:
-        session = self._sessions.setdefault(session_id, Session())
-        self._sessions.move_to_end(session_id)
+    def _get(self, key: SessionKey) -> Session:
+        session = self._sessions.setdefault(key, Session())
+        self._sessions.move_to_end(key)
         while len(self._sessions) > self._most:
             self._sessions.popitem(last=False)
         return session
