@@ -323,7 +323,7 @@ def test_parameters_are_applied_within_their_bounds_and_reset() -> None:
         ({"radius": "far"}, "parameter 'radius' is a number, not 'far'"),
         ({"radius": "0"}, "parameter 'radius' lies between 1.0 and inf"),
         ({"radius": "nan"}, "parameter 'radius' lies between 1.0 and inf"),
-        ({"radius": 5}, "action apply of a ParameterSet card: values.radius: "),
+        ({"radius": 5}, "this ParameterSet card cannot take apply: values.radius: "),
     ],
 )
 def test_parameters_out_of_bounds_are_refused(values: dict[str, object], message: str) -> None:

@@ -75,13 +75,20 @@ def test_actions_are_checked_and_give_the_next_state() -> None:
     oslo = Weather(city="Oslo")
     assert cards.act(oslo, "warm", {"by": 5}) == Weather(city="Oslo", celsius=5)
     for action, fields, message in (
-        ("cool", {}, "a Weather card has no action 'cool'"),
-        ("warm", {}, "action warm of a Weather card: by: Field required"),
-        ("warm", {"by": 1, "of": 2}, "action warm of a Weather card: of: Extra inputs are not permitted"),
+        ("cool", {}, "this Weather card has no action 'cool'; it takes warm"),
+        ("warm", {}, "this Weather card cannot take warm: by: Field required"),
+        (
+            "warm",
+            {"by": 1, "of": 2},
+            "this Weather card cannot take warm: of: Extra inputs are not permitted",
+        ),
     ):
         with pytest.raises(UsageError, match=message):
             cards.act(oslo, action, fields)
-    with pytest.raises(UsageError, match="a Table card has no action 'warm'"):
+    for odd in ("by", 5, [("by", 5)]):  # callers pass on what came to them
+        with pytest.raises(UsageError, match="cannot take warm: give a mapping of names to values"):
+            cards.act(oslo, "warm", odd)  # type: ignore[arg-type] - on purpose
+    with pytest.raises(UsageError, match="this Table card has no action 'warm'; it takes none"):
         cards.act(Table(), "warm", {"by": 1})
     with pytest.raises(UsageError, match="this Nobody card can only be looked at"):
         cards.act(UnknownCard(type="Nobody", payload="", reason=""), "warm", {})

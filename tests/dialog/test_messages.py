@@ -47,12 +47,16 @@ def test_message_appended_tells_the_index_and_a_listener_reads_what_is_there() -
 
 
 @pytest.mark.promise("dialog-034", "dialog-035", "dialog-036")
-def test_a_prompt_is_filled_in_and_appended_and_an_unknown_one_is_not() -> None:
+def test_a_prompt_is_filled_in_and_appended_and_an_unknown_one_is_not(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     center = Center().add_prompt(Prompt("greet", "Hello {{name}}")).add_prompt(Prompt("bye", "Bye", "system"))
     dialog = center.new_dialog().append_prompt("greet", {"name": "Ada"}).append_prompt("bye")
     dialog.add_prompt(Prompt("greet", "Good day {{name}}")).append_prompt("greet", {"name": "Ada"})
     dialog.append_prompt("unknown", {"name": "Ada"})
     assert said(dialog) == [("user", "Hello Ada"), ("system", "Bye"), ("user", "Good day Ada")]
+    (record,) = caplog.records
+    assert (record.message, record.__dict__["prompt"]) == ("there is no prompt of this name", "unknown")
 
 
 @pytest.mark.promise("dialog-037", "dialog-038", "dialog-048")

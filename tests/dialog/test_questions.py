@@ -118,7 +118,7 @@ async def test_what_nobody_waits_for_cannot_be_answered() -> None:
     (card_id,) = (await soon(dialog.send("refund 9"))).waiting
     with pytest.raises(UsageError, match="a run waits for this card; answer it"):
         dialog.act(card_id, "decide", {"approved": True})
-    with pytest.raises(UsageError, match="a Approval card has no action 'submit'"):
+    with pytest.raises(UsageError, match="this Approval card has no action 'submit'; it takes decide"):
         dialog.answer(card_id, "submit", {})
     assert dialog.waiting == (card_id,)
 

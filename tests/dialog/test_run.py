@@ -6,7 +6,7 @@ import pytest
 
 from dialoom.agent import AgentLimits
 from dialoom.base.errors import UsageError
-from dialoom.conversation import CardEntry, TextEntry
+from dialoom.conversation import TextEntry
 from dialoom.conversation.cards import DEFAULT_CARDS, Table, TableColumn
 from dialoom.dialog import (
     Center,
@@ -203,22 +203,6 @@ async def test_a_model_reads_the_prompt_view_however_it_is_asked() -> None:
     assert all("\n" not in words and len(words) <= 200 for view in views for _, words in view)
 
 
-async def test_a_tool_may_show_a_card_as_it_is() -> None:
-    @tool
-    async def measure() -> ToolResult:
-        """Measure."""
-        return ToolResult(content="measured", card=Table(title="Depths", rows=(("1",),)))
-
-    mock = MockProvider().queue_events(*calling(call("c1", "measure"))).queue_text("done")
-    dialog = center_of(mock, measure).new_dialog()
-    await finished(dialog.send("go"))
-    entry = dialog.message(3)
-    assert isinstance(entry, CardEntry)
-    card = DEFAULT_CARDS.decode_entry(entry)
-    assert isinstance(card, Table)
-    assert (card.title, card.rows) == ("Depths", (("1",),))
-
-
 async def test_a_tool_shows_its_progress_and_a_card_behind_its_result() -> None:
     @tool
     async def measure(ctx: ToolContext) -> ToolResult:
@@ -244,23 +228,6 @@ async def test_a_tool_shows_its_progress_and_a_card_behind_its_result() -> None:
         "assistant",
         "assistant",
         "user",
-    ]
-
-
-async def test_a_card_that_is_none_is_left_out() -> None:
-    @tool
-    async def show(kind: int) -> ToolResult:
-        """Show something odd."""
-        odd: list[object] = ["text", {"no": "type"}, {"kind": "Special"}, {"kind": "Text", "role": "user"}]
-        good = [{"type": "Note", "title": "seen"}, CardEntry(type="Note", payload="title: seen")]
-        return ToolResult(content="ok", card=(odd + good)[kind])
-
-    calls = [call(f"c{kind}", "show", kind=kind) for kind in range(6)]
-    dialog = center_of(MockProvider().queue_tool_calls(*calls).queue_text("done"), show).new_dialog()
-    await finished(dialog.send("go"))
-    assert [entry.payload for entry in dialog.messages if isinstance(entry, CardEntry)] == [
-        "type: Note\ntitle: seen\n",
-        "title: seen",
     ]
 
 

@@ -61,7 +61,7 @@ async def recover(base: RunBase, journal: Journal) -> Standing | None:
     if checkpoint is None:
         return None
     if await _is_current(journal, turn_of(checkpoint).seen):
-        await journal.deliver(outbox(checkpoint))
+        await journal.deliver(outbox(checkpoint, registry=base.cards))
         if checkpoint.frontier.is_over:
             return None
         standing, _ = await ask(base, journal, checkpoint)

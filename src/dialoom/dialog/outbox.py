@@ -4,23 +4,23 @@ A checkpoint is saved first, then its outbox is delivered. Delivered again, afte
 at any time, the keys make it nothing new.
 """
 
-import logging
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal, cast
+from collections.abc import Iterator
+from typing import Any, Literal
 
 import msgspec
 
-from dialoom.base.errors import UsageError
-from dialoom.conversation import CardEntry, Entry, TextEntry, dump_yaml, entry_from_dict
+from dialoom.conversation import TextEntry
+from dialoom.conversation.cards import DEFAULT_CARDS, CardRegistry
 from dialoom.dialog.journal import KeyedEntry
+from dialoom.dialog.shown import card_entry, card_id_from
 from dialoom.dialog.standing import messages_of, turn_of
 from dialoom.graph import Checkpoint
 from dialoom.llm import Message
 
-_log = logging.getLogger("dialoom.dialog")
 
-
-def outbox(checkpoint: Checkpoint, *, after: int = 0) -> tuple[KeyedEntry, ...]:
+def outbox(
+    checkpoint: Checkpoint, *, after: int = 0, registry: CardRegistry = DEFAULT_CARDS
+) -> tuple[KeyedEntry, ...]:
     """Return what the turn has said from its message number `after` on, in order: a card behind its call."""
     turn, messages = turn_of(checkpoint).id, messages_of(checkpoint)
     broken: dict[int, Literal["cancelled", "incomplete"]] = dict(checkpoint.state.get("broken") or ())
@@ -32,7 +32,8 @@ def outbox(checkpoint: Checkpoint, *, after: int = 0) -> tuple[KeyedEntry, ...]:
             marked = msgspec.structs.replace(entry, status=broken[at]) if at in broken else entry
             found.append(KeyedEntry(key_of(turn, at, number), marked))
         for result in message.tool_results:
-            card = card_entry(cards.pop(result.call_id, None))
+            name = card_id_from(key_of(turn, at, "card", result.call_id))
+            card = card_entry(cards.pop(result.call_id, None), name, registry)
             if card is not None:
                 found.append(KeyedEntry(key_of(turn, at, "card"), card))
     return tuple(found)
@@ -60,21 +61,6 @@ def entries_of(message: Message) -> Iterator[TextEntry]:
             tool_name=result.name,
             is_error=result.is_error,
         )
-
-
-def card_entry(card: object) -> CardEntry | None:
-    """Return the entry of a card as a tool gave it: an entry, or fields with a `type`; None for others."""
-    if not isinstance(card, Mapping):
-        return None
-    fields = cast("dict[str, object]", msgspec.to_builtins(card))
-    try:
-        if fields.get("kind") == "Special":
-            entry: Entry = entry_from_dict(fields)
-            return entry if isinstance(entry, CardEntry) else None
-        return CardEntry(type=str(fields["type"]), payload=dump_yaml(fields)) if "type" in fields else None
-    except UsageError:
-        _log.warning("card of a tool cannot be shown")
-        return None
 
 
 def _cards(checkpoint: Checkpoint) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """Questions of a paused run as cards, and what people do with those cards as answers."""
 
-import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import cast
 
@@ -15,6 +14,7 @@ from dialoom.conversation.cards import Approval as ApprovalCard
 from dialoom.conversation.cards import Card, CardRegistry, Form, FormRegistry, UnknownCard
 from dialoom.dialog.journal import KeyedEntry
 from dialoom.dialog.outbox import key_of
+from dialoom.dialog.shown import card_id_from
 from dialoom.dialog.standing import messages_of, turn_of
 from dialoom.graph import Checkpoint
 from dialoom.tools import Tool, ToolRegistry
@@ -120,7 +120,7 @@ def card_id_of(checkpoint: Checkpoint, pending: Pending, number: int) -> str:
     backwards = range(len(messages) - 1, -1, -1)
     made = (at for at in backwards if any(call.id == pending.id for call in messages[at].tool_calls))
     name = key_of(turn_of(checkpoint).id, next(made, len(messages)), pending.question, number)
-    return hashlib.sha256(name.encode()).hexdigest()[:32]  # a question's name may be of any length
+    return card_id_from(name)
 
 
 def form_of(payload: object, forms: FormRegistry, *, title: str) -> Form:

@@ -33,7 +33,7 @@ from dialoom.dialog.skill_tools import activated
 from dialoom.dialog.standing import Turn, messages_of, turn_of
 from dialoom.dialog.summary import tell_short
 from dialoom.dialog.tap import Tap
-from dialoom.graph import Chunk, Graph, GraphEvent, ResumeCommand, RunOptions, StepCommitted
+from dialoom.graph import Checkpoint, Chunk, Graph, GraphEvent, ResumeCommand, RunOptions, StepCommitted
 from dialoom.graph.stream import RunStream
 from dialoom.llm import FellBack, Message, ReasoningDelta, RefusalDelta, Retrying, TextDelta, Warned
 from dialoom.llm import system as system_message
@@ -216,8 +216,8 @@ class DialogRun:
         if checkpoint is None:
             return
         said = len(messages_of(checkpoint))
-        entries = outbox(checkpoint, after=self._delivered) if said > self._delivered else ()
-        await self._say(entries)
+        if said > self._delivered:
+            await self._say(self._outbox(checkpoint))
         self._delivered = said
 
     async def _say(self, entries: tuple[KeyedEntry, ...]) -> None:
@@ -304,7 +304,10 @@ class DialogRun:
             return Ended(result, self._superseded)
         resumed = self._resumed
         waiting = resumed.waiting if resumed and newest is resumed.checkpoint else ()
-        return Ended(result, Standing(newest, waiting), outbox(newest, after=self._delivered))
+        return Ended(result, Standing(newest, waiting), self._outbox(newest))
+
+    def _outbox(self, checkpoint: Checkpoint) -> tuple[KeyedEntry, ...]:
+        return outbox(checkpoint, after=self._delivered, registry=self._base.cards)
 
 
 class _StoppedEarly(Exception):  # noqa: N818 - what happened, not an error

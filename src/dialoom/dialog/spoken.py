@@ -1,5 +1,6 @@
 """What was said in a dialog, as people read it, add to it and take it back."""
 
+import logging
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Self, get_args
@@ -13,9 +14,12 @@ from dialoom.conversation.entries import decode_object
 from dialoom.dialog.choices import Choices
 from dialoom.dialog.live_stream import LiveStream, Signals
 from dialoom.dialog.outbox import entries_of
+from dialoom.dialog.prompts import MAX_NAME
 from dialoom.dialog.saved import read_saved, saved_dict
 from dialoom.dialog.settings import DialogSettings
 from dialoom.llm import Message, Role
+
+_log = logging.getLogger("dialoom.dialog")
 
 NOTHING_SAID = TextEntry(role="user", content="")
 
@@ -70,9 +74,15 @@ class Spoken(Choices, Signals):
         return self
 
     def append_prompt(self, name: str, variables: Mapping[str, str] | None = None) -> Self:
-        """Fill in the prompt `name`, the dialog's own or the center's, and add it. Without one nothing is."""
+        """Fill in the prompt `name`, the dialog's own or the center's, and add it.
+
+        Without such a prompt nothing is added, and the log says so.
+        """
         prompt = self.get_prompt(name)
-        return self if prompt is None else self.append_message(prompt.role, prompt.render(variables))
+        if prompt is None:
+            _log.warning("there is no prompt of this name", extra={"prompt": one_line(name, MAX_NAME)})
+            return self
+        return self.append_message(prompt.role, prompt.render(variables))
 
     def clear_messages(self) -> Self:
         """Take every message back; the kit and the choice of model stay."""

@@ -168,9 +168,12 @@ class CardRegistry:
         known = self.find(card.type)
         actions = {each.name: each for each in known.actions} if known else {}
         if action not in actions:
-            raise UsageError(f"a {card.type} card has no action {one_line(action, 40)!r}")
+            taken = ", ".join(actions) or "none"
+            raise UsageError(
+                f"this {card.type} card has no action {one_line(action, 40)!r}; it takes {taken}"
+            )
         try:
-            return actions[action].model_validate(dict(fields))
+            return actions[action].model_validate(fields)
         except ValidationError as error:
             raise _not_taken(card, action, error) from error
 
@@ -232,11 +235,12 @@ def _checked(card: Card) -> Card:
 
 
 def _not_taken(card: Card, action: str, error: ValidationError) -> UsageError:
-    return UsageError(f"action {action} of a {card.type} card: {_first_problem(error)}")
+    return UsageError(f"this {card.type} card cannot take {action}: {_first_problem(error)}")
 
 
 def _first_problem(error: ValidationError) -> str:
     """Say what is wrong first, and never the value: it may be a secret."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     place = ".".join(str(part) for part in first["loc"])
-    return one_line(f"{place}: {first['msg']}" if place else first["msg"])
+    what = "give a mapping of names to values" if first["type"] == "model_type" else first["msg"]
+    return one_line(f"{place}: {what}" if place else what)
