@@ -1,5 +1,7 @@
 """A person is asked before a call runs, and says yes, no, or something else."""
 
+import asyncio
+
 import msgspec
 import pytest
 
@@ -90,24 +92,32 @@ async def test_an_edit_that_the_tool_cannot_take_is_asked_for_again_with_the_rea
 
 
 @pytest.mark.parametrize(
-    ("said", "outcome"),
+    "said",
     [
-        ({"type": "approve"}, "finished"),
-        ({"type": "deny", "reason": "no"}, "finished"),
-        ({"type": "edit", "arguments": {"order": 9, "amount": 1}}, "finished"),
-        ({"type": "maybe"}, "needs_approval"),
-        ("yes", "needs_approval"),
-        (None, "needs_approval"),
-        (True, "needs_approval"),
+        {"type": "approve"},
+        {"type": "deny", "reason": "no"},
+        {"type": "edit", "arguments": {"order": 9, "amount": 1}},
     ],
 )
-async def test_decisions_may_come_as_json_and_what_decides_nothing_is_asked_again(
-    said: object, outcome: str
-) -> None:
+async def test_decisions_may_come_as_json(said: object) -> None:
     model = MockProvider().queue_tool_calls(ORDER_9).queue_text("Done.")
     agent = ReActAgent(model, [refund])
-    result = await agent.resume(await agent.run("Refund order 9."), {"c1": said})
-    assert result.stop_reason == outcome
+    assert (await agent.resume(await agent.run("Refund order 9."), {"c1": said})).finished
+
+
+@pytest.mark.parametrize("stored", [False, True], ids=["without a store", "with a store"])
+@pytest.mark.parametrize("said", ["yes", True, None, Approve, {"type": "maybe"}, {"type": "edit"}], ids=repr)
+async def test_an_answer_that_decides_nothing_is_refused_and_the_call_waits_on(
+    said: object, stored: bool
+) -> None:
+    model = MockProvider().queue_tool_calls(ORDER_9).queue_text("Done.")
+    agent = ReActAgent(model, [refund], store=MemoryCheckpointStore() if stored else None)
+    waiting = await agent.run("Refund order 9.", THREAD)
+    told = f"{said!r} decides nothing; answer with Approve(), Deny(reason) or Edit(arguments)"
+    with pytest.raises(UsageError) as caught:
+        await agent.resume(waiting, {"c1": said})
+    assert str(caught.value) == told
+    assert (await agent.resume(waiting, {"c1": Approve()})).finished
 
 
 @pytest.mark.parametrize("order", [("c1", "c2", "c3"), ("c3", "c1", "c2"), ("c2", "c3", "c1")])
@@ -176,6 +186,61 @@ async def test_answers_that_belong_to_no_call_are_refused_and_name_those_that_wa
     waiting = await agent.run("Refund order 9.")
     with pytest.raises(UsageError, match="no call 'c9' waits for an answer; waiting: c1"):
         await agent.resume(waiting, {"c9": Approve()})
+
+
+async def test_two_answers_to_one_result_run_its_call_once_and_the_second_says_so() -> None:
+    runs: list[int] = []
+
+    @tool(requires_approval=True)
+    async def pay(amount: int) -> str:
+        runs.append(amount)
+        return "paid"
+
+    model = MockProvider().queue_tool_calls(call("c1", "pay", amount=30)).queue_text("Done.")
+    agent = ReActAgent(model, [pay])
+    waiting = await agent.run("Pay.")
+    first = agent.resume_stream(waiting, {"c1": Approve()})
+    assert [each async for each in first if isinstance(each, ToolFinished)]
+    assert first.result.finished
+    for again in (waiting, AgentResult.from_json(waiting.to_json())):
+        with pytest.raises(UsageError, match="this result was answered already, and its calls may have run"):
+            await agent.resume(again, {"c1": Approve()})
+    assert runs == [30]
+
+
+async def test_two_answers_at_once_are_one_answer_and_one_conflict() -> None:
+    model = MockProvider().queue_tool_calls(ORDER_9).queue_text("Done.")
+    agent = ReActAgent(model, [refund])
+    waiting = await agent.run("Refund order 9.")
+    both = await asyncio.gather(*(agent.resume(waiting, {"c1": Approve()}) for _ in range(2)))
+    assert sorted(each.stop_reason for each in both) == ["conflict", "finished"]
+    model.assert_done()
+
+
+async def test_a_result_whose_answer_was_refused_takes_another_one() -> None:
+    model = MockProvider().queue_tool_calls(ORDER_9).queue_text("Done.")
+    agent = ReActAgent(model, [refund])
+    waiting = await agent.run("Refund order 9.")
+    assert (await agent.resume(waiting, {"c1": Edit({"order": "nine"})})).pending[0].refused
+    assert (await agent.resume(waiting, {"c1": Approve()})).finished
+
+
+async def test_two_calls_of_one_name_are_answered_by_their_questions() -> None:
+    calls = (call("c1", "refund", order=1, amount=1), call("c1", "refund", order=2, amount=2))
+    model = MockProvider().queue_tool_calls(*calls).queue_text("Done.")
+    agent = ReActAgent(model, [refund])
+    waiting = await agent.run("Refund both.")
+    questions = [each.question for each in waiting.pending]
+    with pytest.raises(UsageError) as caught:
+        await agent.resume(waiting, {"c1": Approve()})
+    assert str(caught.value) == f"2 calls 'c1' wait; answer each by its question: {', '.join(questions)}"
+    assert (await agent.resume(waiting, dict.fromkeys(questions, Approve()))).finished
+
+
+async def test_answers_for_a_thread_that_is_not_there_name_it() -> None:
+    agent = ReActAgent(MockProvider(), [refund], store=MemoryCheckpointStore())
+    with pytest.raises(UsageError, match="there is no thread 'order-8' to resume; begin it with run"):
+        await agent.resume("order-8", {"c1": Approve()})
 
 
 async def test_with_a_store_the_second_answer_to_one_approval_is_refused() -> None:

@@ -266,3 +266,25 @@ async def test_what_other_nodes_ask_can_be_read_the_same_way() -> None:
     waiting = await builder.build().run()
     (asked,) = (pending_of(each) for each in waiting.interrupts)
     assert asked == Question(id="ask#1", tool="ask", payload={"question": "which day?"}, question="ask#1")
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("", "UsageError: the question is empty; give some words to answer"),
+        (None, "UsageError: None was given as a question; give words, or a message made by user(...)"),
+    ],
+)
+async def test_a_channel_without_a_question_fails_the_node_before_a_model_is_asked(
+    query: object, told: str
+) -> None:
+    model = MockProvider()
+    result = await graph_of(AgentNode(ReActAgent(model))).run({"query": query})
+    assert [error.message for error in result.errors] == [told]
+    assert model.requests == []
+
+
+async def test_a_question_in_a_channel_may_be_a_message() -> None:
+    node = AgentNode(ReActAgent(MockProvider().queue_text("Lyon.")))
+    result = await graph_of(node).run({"query": user("A city?")})
+    assert result.state["answer"] == "Lyon."

@@ -1,6 +1,7 @@
 """Whatever a model calls and a tool gives, the model reads what happened and the loop goes on."""
 
 import asyncio
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -151,12 +152,17 @@ def raising() -> object:
     raise ValueError("no such order")
 
 
+def leaving() -> object:
+    sys.exit(2)
+
+
 BAD_RESULTS: dict[str, tuple[Any, bool, str]] = {
     "an exception": (raising, True, '{"error":"ValueError: no such order","tool":"give"}'),
+    "the wish to end the program": (leaving, True, '{"error":"SystemExit: 2","tool":"give"}'),
     "what is no json": (
         Unreadable,
         True,
-        '{"error":"the tool returned Unreadable, which cannot be written as JSON: Unreadable","tool":"give"}',
+        '{"error":"the tool returned Unreadable, which cannot be written as JSON","tool":"give"}',
     ),
     "bytes": (
         lambda: b"\x00",

@@ -12,6 +12,8 @@ from dialoom.agent import (
     AgentFinished,
     AgentLimits,
     AgentSettings,
+    Allow,
+    Guards,
     ReActAgent,
     ToolFinished,
     ToolStarted,
@@ -90,6 +92,55 @@ async def test_a_stream_that_was_never_begun_is_closed_without_a_run() -> None:
     async with ReActAgent(model).run_stream("Is it?"):
         pass
     assert model.requests == []
+
+
+async def test_a_stream_that_was_closed_begins_nothing_any_more() -> None:
+    gate, entered, model = asyncio.Event(), asyncio.Event(), MockProvider().queue_text("Never.")
+
+    async def wait(text: str) -> Allow:
+        entered.set()
+        await gate.wait()
+        return Allow()
+
+    agent = ReActAgent(model, settings=AgentSettings(guards=Guards(input=(wait,))))
+    closed = agent.run_stream("Is it?")
+    await closed.aclose()
+    assert [event async for event in closed] == []
+    guarded = agent.run_stream("Is it?")
+    reader = asyncio.ensure_future(anext(guarded, None))
+    await entered.wait()
+    await guarded.aclose()
+    gate.set()
+    assert await reader is None
+    assert model.requests == []
+
+
+async def test_two_readers_of_one_stream_read_one_run() -> None:
+    async def wait(text: str) -> Allow:
+        await asyncio.sleep(0)
+        return Allow()
+
+    model = MockProvider().queue_text("Yes.")
+    agent = ReActAgent(model, settings=AgentSettings(guards=Guards(input=(wait,))))
+    stream = agent.run_stream("Is it?")
+    both = await asyncio.gather(anext(stream), anext(stream))
+    rest = [event async for event in stream]
+    assert sum(event == AgentFinished(answer="Yes.") for event in (*both, *rest)) == 1
+    assert len(model.requests) == 1
+
+
+async def test_a_stream_that_is_closed_while_somebody_reads_keeps_where_it_stands() -> None:
+    gate = Gate()
+    stream = ReActAgent(MockProvider().queue_events(gate, TextDelta("never"))).run_stream("Well?")
+
+    async def read() -> None:
+        async for _ in stream:
+            pass
+
+    reader = asyncio.ensure_future(read())
+    await gate.reached.wait()
+    await asyncio.gather(stream.aclose(), reader)
+    assert (stream.result.stop_reason, stream.result.standing is not None) == ("cancelled", True)
 
 
 async def test_a_thread_of_a_store_is_continued_by_the_next_question() -> None:

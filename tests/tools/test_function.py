@@ -64,6 +64,8 @@ def test_a_function_becomes_a_tool_with_a_schema_of_its_parameters() -> None:
         (bool, {"type": "boolean"}),
         (None, {"type": "null"}),
         (Any, {}),
+        (object, {}),
+        (dict[str, object], {"type": "object"}),
         (str | None, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
         (int | str, {"anyOf": [{"type": "integer"}, {"type": "string"}]}),
         (Literal["a", 1], {"enum": [1, "a"]}),
@@ -321,6 +323,15 @@ async def test_methods_partials_and_callable_objects_are_tools_too() -> None:
         for each in (call("sign", text="a"), call("Shop", text="b"), call("power", base=3))
     ]
     assert [answer.content for answer in answers] == ["Elm: a", "Elm: b", "9"]
+
+
+def test_a_method_without_its_object_is_refused_with_what_to_write() -> None:
+    class Shop:
+        def sign(self, text: str) -> str:
+            return text
+
+    with pytest.raises(UsageError, match=r"'sign' is a method; make a tool of it on an object, as in tool\("):
+        tool(Shop.sign)
 
 
 def test_options_without_sense_are_refused() -> None:

@@ -1,6 +1,7 @@
 """A registry answers every call a model makes, in words the model can use."""
 
 import asyncio
+import sys
 import threading
 from collections.abc import Mapping
 from typing import cast
@@ -79,6 +80,51 @@ def test_a_name_no_provider_takes_is_refused(name: str) -> None:
     odd.name = name
     with pytest.raises(UsageError, match="is no name for a tool; use 1 to 64 letters, digits, _ and -"):
         ToolRegistry([odd])
+
+
+class Nameless(Tool):
+    """A tool that is told apart by nothing."""
+
+    def run(self, args: dict[str, object], ctx: ToolContext) -> object:
+        return "ran"
+
+
+class Described(Nameless):
+    name = "search"
+    description = cast("str", None)
+
+
+class Optioned(Nameless):
+    name = "search"
+    options = cast("ToolOptions", {"timeout": 10})
+
+
+class Unlisted:
+    """Not of this kind at all."""
+
+
+@pytest.mark.parametrize(
+    ("tool", "problem"),
+    [
+        (Nameless(), 'the tool class Nameless has name None; give it a str, as in name = "search"'),
+        (Described(), "the tool class Described has description None; give it a str, as in description ="),
+        (Optioned(), "the tool class Optioned has options {'timeout': 10}; give it a ToolOptions, as in"),
+        (Nameless, "Nameless is no tool; decorate a function with @tool, or subclass Tool"),
+        (Unlisted(), "Unlisted is no tool; decorate a function with @tool, or subclass Tool"),
+        (None, "None is no tool; decorate a function with @tool, or subclass Tool"),
+        (Lookup(cast("dict[str, object]", None)), "the parameters of tool 'lookup' are of type NoneType"),
+    ],
+)
+def test_what_is_declared_by_half_is_refused_when_it_is_registered(tool: object, problem: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        ToolRegistry([cast("Tool", tool)])
+    assert str(caught.value).startswith(problem)
+
+
+@pytest.mark.parametrize("given", [double, "double", None, 5])
+def test_tools_that_are_no_list_are_refused_with_what_to_write(given: object) -> None:
+    with pytest.raises(UsageError, match="tools are given as a list, such as"):
+        ToolRegistry(cast("list[Tool]", given))
 
 
 def test_specs_are_the_tools_as_a_model_sees_them() -> None:
@@ -260,6 +306,35 @@ async def test_an_exception_is_told_in_one_line(flavour: str) -> None:
     ]
     stop = "StopIteration" if flavour == "sync" else "RuntimeError"
     assert told == ["ValueError: first line second line", "KeyError", f"{stop}: enough"]
+
+
+async def test_the_traceback_of_a_tool_is_for_those_who_debug(caplog: pytest.LogCaptureFixture) -> None:
+    @tool
+    async def fail() -> None:
+        raise KeyError("swan")
+
+    with caplog.at_level("INFO", logger="dialoom.tools"):
+        await ToolRegistry([fail]).execute(call("fail"))
+    assert caplog.records == []
+    with caplog.at_level("DEBUG", logger="dialoom.tools"):
+        await ToolRegistry([fail]).execute(call("fail"))
+    (record,) = caplog.records
+    assert (record.getMessage(), record.__dict__["tool"]) == ("tool failed", "fail")
+    assert record.exc_info is not None
+    assert "in fail" in caplog.text
+
+
+@pytest.mark.parametrize("flavour", ["async", "sync"])
+async def test_a_tool_that_exits_ends_its_call_and_not_the_program(flavour: str) -> None:
+    async def leave() -> None:
+        sys.exit("wrong arguments")
+
+    def leave_plainly() -> None:
+        sys.exit("wrong arguments")
+
+    leaving = tool(name="leave")(leave) if flavour == "async" else tool(name="leave")(leave_plainly)
+    result = await ToolRegistry([leaving]).execute(call("leave"))
+    assert facts(result) == {"error": "SystemExit: wrong arguments", "tool": "leave"}
 
 
 async def test_an_exception_that_cannot_even_word_itself_is_told_by_its_name() -> None:

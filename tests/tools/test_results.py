@@ -2,13 +2,17 @@
 
 import asyncio
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
+from pathlib import PurePosixPath
+from types import MappingProxyType
 from typing import cast
 
 import msgspec
+import numpy
 import pydantic
 import pytest
 
@@ -42,6 +46,14 @@ class Model(pydantic.BaseModel):
     """Made by pydantic."""
 
     at: datetime
+
+
+class Names(pydantic.RootModel[list[str]]):
+    """A list that pydantic checks."""
+
+
+class Count(int):
+    """A number with a name."""
 
 
 class Broken:
@@ -86,6 +98,16 @@ NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
         (NOON, '"2026-11-30T12:00:00Z"'),
         ("\ud83d\ude00 \ud800", "\U0001f600 \ufffd"),
         ({"\ud800": ["\udc00", 1, ("a",)]}, '{"\ufffd":["\ufffd",1,["a"]]}'),
+        (numpy.int64(3), "3"),
+        (numpy.float64(0.25), "0.25"),
+        (Names(["a"]), '["a"]'),
+        ({"mean": numpy.float32(0.5), "any": numpy.bool_(True)}, '{"mean":0.5,"any":true}'),
+        (numpy.array([[1, 2], [3, 4]]), "[[1,2],[3,4]]"),
+        (numpy.str_("钻孔"), "钻孔"),
+        ({numpy.str_("a"): numpy.str_("b"), "of": Count(2)}, '{"a":"b","of":2}'),
+        (PurePosixPath("notes/today.txt"), '"notes/today.txt"'),
+        (MappingProxyType({"a": {"b": 1}.values()}), '{"a":[1]}'),
+        ([range(2), deque([1]), {"k": 1}.keys()], '[[0,1],[1],["k"]]'),
     ],
 )
 async def test_text_stays_text_and_values_become_json(value: object, content: str) -> None:
@@ -116,10 +138,27 @@ def numbers() -> Iterator[int]:
         (b"\x00", "the tool returned bytes; return text or JSON values"),
         (bytearray(b"a"), "the tool returned bytes; return text or JSON values"),
         (memoryview(b"a"), "the tool returned bytes; return text or JSON values"),
-        (object(), "the tool returned object, which cannot be written as JSON: object"),
+        (object(), "the tool returned object, which cannot be written as JSON"),
         ([{"a": 1j}], "the tool returned list, which cannot be written as JSON: complex"),
-        (numbers(), "the tool returned generator, which cannot be written as JSON: generator"),
-        (Model, "the tool returned ModelMetaclass, which cannot be written as JSON: ModelMetaclass"),
+        (
+            numbers(),
+            "the tool returned a generator, which gives its values one by one; return them as a list",
+        ),
+        (Model, "the tool returned ModelMetaclass, which cannot be written as JSON"),
+        (
+            range(10**9),
+            (
+                "the tool returned range, which cannot be written as JSON:"
+                " it has 1000000000 values, at most 1000000 are taken"
+            ),
+        ),
+        (
+            numpy.broadcast_to(numpy.int8(0), (2_000, 2_000)),
+            (
+                "the tool returned ndarray, which cannot be written as JSON:"
+                " it has 4000000 values, at most 1000000 are taken"
+            ),
+        ),
         (circle(), "the tool returned a value that contains itself or is nested too deeply"),
         (Broken(), "the tool returned Broken, which cannot be written as JSON: no way"),
     ],

@@ -24,7 +24,9 @@ from dialoom.tools.tool import ToolOptions
 
 _PARAMETERS: Final[Mapping[str, object]] = {
     "type": "object",
-    "properties": {"question": {"type": "string", "description": "all the other agent needs to know"}},
+    "properties": {
+        "question": {"type": "string", "minLength": 1, "description": "all the other agent needs to know"}
+    },
     "required": ["question"],
     "additionalProperties": False,
 }

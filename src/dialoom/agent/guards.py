@@ -84,6 +84,8 @@ class Guards(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.seconds <= 0:
             raise UsageError(f"guards have {self.seconds:g} seconds; give more than 0")
+        for place in ("input", "output", "before_tool", "after_tool"):
+            _refuse_no_guards(getattr(self, place), place)
 
     async def check_input(self, text: str) -> Passed[str] | Blocked:
         """Return the words that the model may read."""
@@ -150,6 +152,12 @@ class Guards(msgspec.Struct, frozen=True, kw_only=True):
             case _:
                 pass
         return Block(f"it gave no verdict on a {kind.__name__}; return Allow(), Replace(...) or Block(...)")
+
+
+def _refuse_no_guards(given: object, place: str) -> None:
+    guards = cast("Sequence[object]", given) if isinstance(given, tuple | list) else (None,)
+    if not all(map(callable, guards)):
+        raise UsageError(f"guards are functions in a tuple, as in Guards({place}=(check,)); make them that")
 
 
 def _rewritten(call: ToolCall, arguments: dict[str, object]) -> ToolCall | None:

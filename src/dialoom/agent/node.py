@@ -8,6 +8,7 @@ from typing import Any, Self, cast
 import msgspec
 
 from dialoom.agent.events import AgentEvent
+from dialoom.agent.given import AN_OBSERVER, expect, expect_part, question_of
 from dialoom.agent.nested import NestedAgent
 from dialoom.agent.observer import AgentObserver
 from dialoom.agent.react import ReActAgent
@@ -18,7 +19,7 @@ from dialoom.graph.channels import Channel
 from dialoom.graph.context import NodeContext
 from dialoom.graph.events import Chunk
 from dialoom.graph.result import NodeResult
-from dialoom.llm.messages import Message, user
+from dialoom.llm.messages import Message
 from dialoom.llm.pairing import paired
 
 _CALL: ContextVar["_Call | None"] = ContextVar("dialoom agent node", default=None)
@@ -27,9 +28,10 @@ _CALL: ContextVar["_Call | None"] = ContextVar("dialoom agent node", default=Non
 class AgentNode:
     """`add_node("chat", AgentNode(agent))`: answers the question in one channel and writes to another.
 
-    It reads channel `query` and writes `answer` and, of those the graph has, `agent_history`, `agent_events`,
-    `agent_usage` and `agent_stop_reason`, as JSON values. With a `history` channel the question continues the
-    messages there; the new ones are added when that channel appends, otherwise all of them are written.
+    It reads channel `query`, words or a message, and writes `answer` and, of those the graph has,
+    `agent_history`, `agent_events`, `agent_usage` and `agent_stop_reason`, as JSON values. With a `history`
+    channel the question continues the messages there; the new ones are added when that channel appends,
+    otherwise all of them are written.
 
     It is part of the run around it, which stops it, hears its events, keeps its checkpoints (in a store with
     `types=AGENT_TYPES`), asks what its tools ask, and counts its supersteps. An agent that does not finish
@@ -49,10 +51,12 @@ class AgentNode:
         self._answer = answer
         self._history = history
         self._observers: list[Observer] = [] if on_delta is None else [_Deltas(on_delta)]
+        expect(agent, ReActAgent, what="the agent of a node", give="a ReActAgent")
         self._nested = NestedAgent(msgspec.structs.replace(agent.spec, listen=self._hear))
 
     def add_observer(self, observer: Observer) -> Self:
         """Have `observer` hear the events of this agent, and nothing else of the graph."""
+        expect_part(observer, "on_event", what="an observer", give=AN_OBSERVER)
         self._observers.append(observer)
         return self
 
@@ -62,7 +66,7 @@ class AgentNode:
         said = _messages(ctx.state.get(self._history, ())) if self._history else ()
         token = _CALL.set(_Call("/".join((ctx.run_id, *ctx.nest().ns))))
         try:
-            result = await self._nested.result(ctx, said, user(str(ctx.state[self._query])))
+            result = await self._nested.result(ctx, said, question_of(ctx.state[self._query]))
         finally:
             _CALL.reset(token)
         if not result.finished:

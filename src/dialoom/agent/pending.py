@@ -5,6 +5,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from dialoom.agent.given import expect
 from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line
 
@@ -55,6 +56,9 @@ class Deny(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", ta
 
     reason: str = ""
 
+    def __post_init__(self) -> None:
+        expect(self.reason, str, what="the reason to deny a call", give="words, or nothing: Deny()")
+
 
 class Edit(msgspec.Struct, frozen=True, tag_field="type", tag="edit"):
     """Run the call with these arguments instead; they are checked like the model's own.
@@ -63,6 +67,11 @@ class Edit(msgspec.Struct, frozen=True, tag_field="type", tag="edit"):
     """
 
     arguments: Mapping[str, object]
+
+    def __post_init__(self) -> None:
+        expect(
+            self.arguments, Mapping, what="what a call is edited to", give='arguments, as in Edit({"n": 1})'
+        )
 
 
 Decision: TypeAlias = Approve | Deny | Edit
@@ -76,20 +85,26 @@ def decision_of(answer: object) -> Decision:
         return msgspec.convert(answer, Decision)
     except msgspec.ValidationError as error:
         raise UsageError(
-            f"this decides nothing: {one_line(str(error))};"
+            f"{one_line(repr(answer), 80)} decides nothing;"
             " answer with Approve(), Deny(reason) or Edit(arguments)"
         ) from error
 
 
 def question_ids(pending: tuple[Pending, ...], answers: Mapping[str, object]) -> dict[str, object]:
-    """Return `answers`, given by call id, by the engine's id of the question. Raises `UsageError`."""
-    by_call = {each.id: each.question for each in pending}
-    known = {each.question for each in pending}
+    """Return `answers`, given by call id, by the engine's id of the question.
+
+    Raises `UsageError` for an answer that nothing waits for, that may be meant for more than one call, or
+    that decides nothing about a call.
+    """
     told: dict[str, object] = {}
     for name, answer in answers.items():
-        question = by_call.get(name, name)
-        if question not in known:
-            waiting = ", ".join(by_call) or "nothing"
-            raise UsageError(f"no call {one_line(name, 80)!r} waits for an answer; waiting: {waiting}")
-        told[question] = answer
+        asked = [each for each in pending if name in {each.id, each.question}]
+        if not asked:
+            waiting = ", ".join(each.id for each in pending) or "nothing"
+            raise UsageError(f"no call {one_line(str(name), 80)!r} waits for an answer; waiting: {waiting}")
+        if len(asked) > 1:
+            names = ", ".join(each.question for each in asked)
+            raise UsageError(f"{len(asked)} calls {name!r} wait; answer each by its question: {names}")
+        (one,) = asked
+        told[one.question] = decision_of(answer) if isinstance(one, Approval) else answer
     return told

@@ -9,6 +9,14 @@ import msgspec
 
 from dialoom.agent.admission import admitted
 from dialoom.agent.agent_tool import AgentTool
+from dialoom.agent.given import (
+    AN_OBSERVER,
+    expect,
+    expect_options,
+    expect_part,
+    messages_of,
+    question_of,
+)
 from dialoom.agent.graph import agent_graph, begin
 from dialoom.agent.guards import Blocked
 from dialoom.agent.output import WantedOutput
@@ -28,7 +36,7 @@ from dialoom.graph.portal import the_portal
 from dialoom.graph.result import RunResult
 from dialoom.graph.resume import ResumeCommand
 from dialoom.graph.stream import RunStream
-from dialoom.llm.messages import Message, user
+from dialoom.llm.messages import Message
 from dialoom.llm.messages import system as system_message
 from dialoom.llm.provider import Provider
 from dialoom.tools.registry import ToolRegistry
@@ -38,6 +46,7 @@ T = TypeVar("T")
 
 Answers = Mapping[str, object]
 NO_ANSWERS: Answers = {}
+ANSWERED = "this result was answered already, and its calls may have run; go on with the result of that"
 OVER = "nothing is left to resume of thread {!r}; ask anew, or give the agent a store"
 
 
@@ -64,6 +73,14 @@ class ReActAgent:
         store: CheckpointStore | None = None,
         name: str = "agent",
     ) -> None:
+        expect(system, str, what="the system prompt of an agent", give="words, or leave it out")
+        if store is not None:
+            expect_part(
+                store,
+                "save",
+                what="the store of an agent",
+                give="a CheckpointStore, such as MemoryCheckpointStore()",
+            )
         self.tools = tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools)
         self.spec = AgentSpec(
             provider=provider,
@@ -91,6 +108,7 @@ class ReActAgent:
 
     def add_observer(self, observer: Observer) -> Self:
         """Have `observer` hear every event of every run that begins from now on."""
+        expect_part(observer, "on_event", what="an observer", give=AN_OBSERVER)
         self._observers.append(observer)
         self._graph = None
         return self
@@ -121,7 +139,7 @@ class ReActAgent:
         self, history: Sequence[Message], question: str | Message, *, options: RunOptions = DEFAULT_OPTIONS
     ) -> AgentResult:
         """Answer `question` behind `history`, such as that of an earlier result."""
-        inputs = await self._inputs(history, question, options)
+        inputs = await self._inputs(*_turn_of(history, question, options), options)
         if isinstance(inputs, AgentResult):
             return inputs
         return await self._carry(lambda own: self.graph.run(inputs, own), options)
@@ -135,9 +153,10 @@ class ReActAgent:
         buffer: int = DEFAULT_BUFFER,
     ) -> AgentStream:
         """`continue_with`, as an async iterator over what happens."""
+        before, asked = _turn_of(history, question, options)
 
         async def start() -> RunStream | AgentResult:
-            inputs = await self._inputs(history, question, options)
+            inputs = await self._inputs(before, asked, options)
             if isinstance(inputs, AgentResult):
                 return inputs
             return self.graph.stream(inputs, self._options(options), buffer=buffer)
@@ -157,8 +176,10 @@ class ReActAgent:
         the answer to what a tool asked. Calls that are not answered keep waiting. Raises `UsageError` when
         no such call waits, and for a result that is over.
         """
+        expect_options(options)
         place, command = await self._place(where, answers)
-        return await self._carry(lambda own: self.graph.resume(place, command, options=own), options)
+        result = await self._carry(lambda own: self.graph.resume(place, command, options=own), options)
+        return self._answered(place, command, result)
 
     def resume_stream(
         self,
@@ -169,12 +190,17 @@ class ReActAgent:
         buffer: int = DEFAULT_BUFFER,
     ) -> AgentStream:
         """`resume`, as an async iterator over what happens."""
+        expect_options(options)
+        placed: list[tuple[str | Checkpoint, ResumeCommand | None]] = []
 
         async def start() -> RunStream:
-            place, command = await self._place(where, answers)
-            return self.graph.resume_stream(place, command, options=self._options(options), buffer=buffer)
+            placed.append(await self._place(where, answers))
+            return self.graph.resume_stream(*placed[0], options=self._options(options), buffer=buffer)
 
-        return AgentStream(start, self._ended, self._standing.abandon)
+        async def end(run: RunResult) -> AgentResult:
+            return self._answered(*placed[0], await self._ended(run))
+
+        return AgentStream(start, end, self._standing.abandon)
 
     def run_sync(self, question: str | Message, options: RunOptions = DEFAULT_OPTIONS) -> AgentResult:
         """`run`, for code without an event loop."""
@@ -199,11 +225,10 @@ class ReActAgent:
         return _here(self.resume(where, answers, options=own), own)
 
     async def _inputs(
-        self, history: Sequence[Message], question: str | Message, options: RunOptions
+        self, history: Sequence[Message], question: Message, options: RunOptions
     ) -> dict[str, Any] | AgentResult:
         """Return what the graph is to begin with, or the end of a turn that a guard does not let begin."""
-        asked = user(question) if isinstance(question, str) else question
-        said = await admitted(self.spec.settings.guards, asked)
+        said = await admitted(self.spec.settings.guards, question)
         if isinstance(said, Blocked):
             return blocked_result(said, history, thread_id=options.thread_id or new_id())
         return begin((*history, said))
@@ -242,19 +267,37 @@ class ReActAgent:
         self, where: AgentResult | str, answers: Answers
     ) -> tuple[str | Checkpoint, ResumeCommand | None]:
         """Return where to go on, and with which answers, each by the engine's id of its question."""
+        expect(
+            where, AgentResult | str, what="what is to be resumed", give="a result, or the name of a thread"
+        )
+        expect(
+            answers, Mapping, what="the answers of people", give='them by call id, as in {"c1": Approve()}'
+        )
         thread_id = where if isinstance(where, str) else where.thread_id
-        place: str | Checkpoint | None = thread_id
-        newest = None
-        if self._kept is None:
-            place = newest = None if isinstance(where, str) else where.standing
-        elif answers:
-            newest = await _newest(self._kept, thread_id)
-        if place is None:
-            raise UsageError(OVER.format(thread_id))
-        if not answers:
-            return place, None
-        pending = () if newest is None else tuple(pending_of(each) for each in newest.interrupts)
+        place: str | Checkpoint = thread_id
+        if self._kept is not None:
+            newest = await _newest(self._kept, thread_id) if answers else None
+        else:
+            newest = None if isinstance(where, str) else where.standing
+            if newest is None:
+                raise UsageError(OVER.format(thread_id))
+            place = newest
+        if newest is None or not answers:
+            return place, None  # a thread that the store does not have is refused by the engine
+        if self._standing.is_answered(newest):
+            raise UsageError(ANSWERED)
+        pending = tuple(pending_of(each) for each in newest.interrupts)
         return place, ResumeCommand.many(question_ids(pending, answers))
+
+    def _answered(
+        self, place: str | Checkpoint, command: ResumeCommand | None, result: AgentResult
+    ) -> AgentResult:
+        """Note which result was answered where no store knows; answers that nobody took do not count."""
+        if isinstance(place, Checkpoint) and command is not None and result.stop_reason != "conflict":
+            asked_again = {each.question for each in result.pending}
+            if not asked_again.issuperset(name for name, _ in command.answers):
+                self._standing.answer(place)
+        return result
 
     async def _ended(self, run: RunResult) -> AgentResult:
         standing = self._standing.take(run.thread_id)
@@ -267,7 +310,14 @@ async def _newest(store: CheckpointStore, thread_id: str) -> Checkpoint | None:
     return await asyncio.to_thread(store.load, thread_id) if store.blocking else store.load(thread_id)
 
 
+def _turn_of(history: object, question: object, options: object) -> tuple[tuple[Message, ...], Message]:
+    """Return what a turn begins with. Raises `UsageError` for what no turn can begin with."""
+    expect_options(options)
+    return messages_of(history), question_of(question)
+
+
 def _with_scope(options: RunOptions) -> RunOptions:
+    expect_options(options)
     return msgspec.structs.replace(options, control=CancelScope(options.control))
 
 

@@ -7,6 +7,7 @@ import msgspec
 
 from dialoom.agent.compaction import Compaction
 from dialoom.agent.events import AgentEvent
+from dialoom.agent.given import expect, expect_part
 from dialoom.agent.guards import Guards
 from dialoom.agent.history_limits import HistoryLimits
 from dialoom.agent.limits import AgentLimits
@@ -72,6 +73,22 @@ class AgentSpec(msgspec.Struct, frozen=True, kw_only=True):
     output: WantedOutput | None = None
     listen: Listen | None = None
 
+    def __post_init__(self) -> None:
+        """Raise `UsageError` for parts that are not what they are to be, and for two agents of one name."""
+        model = 'a provider, such as OpenAIProvider("http://127.0.0.1:11434/v1")'
+        expect_part(self.provider, "stream", what="the provider of an agent", give=model)
+        expect(self.tools, ToolRegistry, what="the tools of an agent", give="ToolRegistry([...])")
+        expect(self.settings, AgentSettings, what="the settings of an agent", give="AgentSettings(...)")
+        expect(self.name, str, what="the name of an agent", give="a word")
+        if not self.name:
+            raise UsageError("an agent has an empty name; give it a word, or leave it out")
+        namesakes = (target for target in _targets(self) if target.name == self.name)
+        if any(target.tools is not self.tools for target in namesakes):
+            raise UsageError(
+                f"agent {self.name!r} is to hand over to another agent {self.name!r};"
+                " give one of them another name"
+            )
+
     async def tell(self, ctx: NodeContext, event: AgentEvent) -> None:
         """Show `event` to whoever listens, waiting while the reader of a stream is behind."""
         if self.listen is not None:
@@ -102,12 +119,11 @@ class AgentSpec(msgspec.Struct, frozen=True, kw_only=True):
         seen = {self.name}
         waiting: list[AgentSpec] = [self]
         while waiting:
-            tools = waiting.pop().tools
-            for tool in map(tools.get, tools.names()):
-                if isinstance(tool, Handoff) and tool.target.name not in seen:
-                    seen.add(tool.target.name)
-                    waiting.append(tool.target)
-                    yield tool.target
+            for target in _targets(waiting.pop()):
+                if target.name not in seen:
+                    seen.add(target.name)
+                    waiting.append(target)
+                    yield target
 
 
 class Handoff(Tool):
@@ -122,3 +138,10 @@ class Handoff(Tool):
 
     def run(self, args: dict[str, object], ctx: ToolContext) -> str:  # noqa: ARG002 - it only says what happened
         return f"{self.target.name} goes on from here"
+
+
+def _targets(spec: AgentSpec) -> Iterator[AgentSpec]:
+    """Give the agents that `spec` itself can hand over to."""
+    for tool in map(spec.tools.get, spec.tools.names()):
+        if isinstance(tool, Handoff):
+            yield tool.target

@@ -9,6 +9,8 @@ from dialoom.graph.checkpoint import Checkpoint
 
 _MAX_ABANDONED: Final = 1000
 """So many runs may be on their way to an end that nobody waits for."""
+_MAX_ANSWERED: Final = 10_000
+"""So many answered results are known, so that a second answer to one is refused."""
 
 
 class NewestOnly:
@@ -20,6 +22,7 @@ class NewestOnly:
         self._lock = RLock()  # reentrant: a stream may be forgotten, and say so, at any moment
         self._newest: dict[str, Checkpoint] = {}
         self._abandoned: deque[str] = deque(maxlen=_MAX_ABANDONED)
+        self._answered: deque[str] = deque(maxlen=_MAX_ANSWERED)
 
     def save(self, checkpoint: Checkpoint) -> None:
         with self._lock:
@@ -53,3 +56,13 @@ class NewestOnly:
             newest = self.take(thread_id)
             if newest is not None:
                 self._abandoned.append(newest.run_id)
+
+    def answer(self, checkpoint: Checkpoint) -> None:
+        """Note that what `checkpoint` asks has been answered: a call of it may have run."""
+        with self._lock:
+            self._answered.append(checkpoint.id)
+
+    def is_answered(self, checkpoint: Checkpoint) -> bool:
+        """Whether what `checkpoint` asks has been answered by this agent."""
+        with self._lock:
+            return checkpoint.id in self._answered

@@ -1,5 +1,6 @@
 """A turn of an agent while it goes on."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Self, cast
@@ -30,6 +31,8 @@ class AgentStream:
         self._begin = begin
         self._end = end
         self._abandon = abandon
+        self._starting = asyncio.Lock()
+        self._closed = False
         self._thread_id: str | None = None
         self._events: RunStream | None = None
         self._result: AgentResult | None = None
@@ -47,27 +50,41 @@ class AgentStream:
         return self
 
     async def __anext__(self) -> AgentEvent:
-        if self._result is not None:
+        if self._closed or self._result is not None:
             raise StopAsyncIteration
-        if self._events is None:
-            begun = await self._begin()
-            if isinstance(begun, AgentResult):
-                self._result = begun
-                raise StopAsyncIteration
-            self._events = begun
-        async for event in self._events:
+        events = self._events or await self._begun()
+        if events is None:
+            raise StopAsyncIteration
+        async for event in events:
             self._thread_id = event.thread_id
             if isinstance(event, Chunk) and not event.ns:
                 return cast("AgentEvent", event.value)
-        self._result = await self._end(self._events.result)
+        await self._conclude(events)
         raise StopAsyncIteration
 
+    async def _begun(self) -> RunStream | None:
+        """Begin the run once; return what to read, None when nothing will come."""
+        async with self._starting:  # two readers at once are readers of one run
+            if self._events is None and self._result is None:
+                begun = await self._begin()
+                if isinstance(begun, AgentResult):
+                    self._result = begun
+                elif not self._closed:
+                    self._events = begun
+            return self._events
+
+    async def _conclude(self, events: RunStream) -> None:
+        """Keep how the run ended; whoever comes second, a reader or `aclose`, has nothing more to do."""
+        if self._result is None:
+            self._result = await self._end(events.result)
+
     async def aclose(self) -> None:
-        """Stop the run, if it is not over, and wait for its orderly end."""
+        """Stop the run, if it is not over, and wait for its orderly end; one that never began never will."""
+        self._closed = True
         if self._events is None or self._result is not None:
             return
         await self._events.aclose()
-        self._result = await self._end(self._events.result)
+        await self._conclude(self._events)
 
     def __del__(self) -> None:
         if self._thread_id is not None and self._result is None:

@@ -36,12 +36,14 @@ class OneOf(metaclass=_PassesFor):
 
 
 def decodable(annotation: Any) -> Any:
-    """Return `annotation` with every union that msgspec refuses replaced by a `OneOf`.
+    """Return `annotation` with `object` as `Any`, and every union that msgspec refuses as a `OneOf`.
 
     Looks into `Annotated`, unions, lists, tuples, sets and dicts, not into the fields of classes.
     """
     origin: Any = get_origin(annotation)
     arguments = get_args(annotation)
+    if annotation is object:
+        return Any
     if origin is Annotated:
         return Annotated[decodable(arguments[0]), *arguments[1:]]
     if origin in {Union, UnionType}:

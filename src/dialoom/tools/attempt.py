@@ -25,9 +25,9 @@ class Returned(NamedTuple):
 
 
 class Raised(NamedTuple):
-    """The work failed with this."""
+    """The work failed with this. `sys.exit()` is a failure of the work as well, and not the program's end."""
 
-    error: Exception
+    error: Exception | SystemExit
 
 
 class Stopped(NamedTuple):
@@ -140,7 +140,7 @@ async def _run(job: Job, scope: CancelScope, late: LateResults) -> Ending:
         if scope.cancelled:
             return Stopped(cancelled.reason)
         raise
-    except Exception as error:  # noqa: BLE001 - seam: foreign work runs here
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - seam: foreign work runs here
         return Raised(error)
     return ending
 
@@ -164,7 +164,7 @@ def _caught(body: Callable[[], object]) -> Ending:
     """Return an exception instead of raising it: a future cannot carry `StopIteration`."""
     try:
         return Returned(body())
-    except Exception as error:  # noqa: BLE001 - seam: foreign work runs here
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - seam: foreign work runs here
         return Raised(error)
 
 

@@ -1,5 +1,6 @@
 """One tool call from arguments to observation: tried, tried again, made fit for the model."""
 
+import logging
 from copy import deepcopy
 from functools import partial
 
@@ -15,6 +16,8 @@ from dialoom.tools.observe import observe
 from dialoom.tools.policy import ToolExecutionPolicy
 from dialoom.tools.result import ToolResult, failed
 from dialoom.tools.tool import ArgumentsError, Tool
+
+_log = logging.getLogger("dialoom.tools")
 
 
 class CallRunner(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,10 +113,11 @@ def _observed(ending: Returned | Raised, tool: str) -> ToolResult:
         case Raised(error=ArgumentsError() as error):
             return refused(tool, error.violations)
         case Raised(error=error):
+            _log.debug("tool failed", exc_info=error, extra={"tool": tool})  # its words may be private
             return failed(_words(error), tool=tool)
 
 
-def _words(error: Exception) -> str:
+def _words(error: BaseException) -> str:
     kind = type(error).__name__
     try:
         text = one_line(str(error), 400)

@@ -1,11 +1,16 @@
 """Whatever a tool returned, made fit for a model: text as it is, values as JSON, the rest refused."""
 
-from typing import NamedTuple, Protocol, cast, runtime_checkable
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence, Set, ValuesView
+from pathlib import PurePath
+from typing import Final, NamedTuple, Protocol, cast, runtime_checkable
 
 import msgspec
 
 from dialoom.base.text import one_line, replace_surrogates
 from dialoom.tools.result import ToolResult, failed
+
+MAX_ITEMS: Final = 1_000_000
+"""A longer array is refused before it is taken apart."""
 
 
 @runtime_checkable
@@ -15,19 +20,33 @@ class DumpsItself(Protocol):
     def model_dump(self, *, mode: str) -> object: ...
 
 
+@runtime_checkable
+class TurnsToList(Protocol):
+    """A numpy array, one of its numbers, or whatever offers the same method."""
+
+    def tolist(self) -> object: ...
+
+
 def observe(value: object, *, tool: str) -> ToolResult:
     """Return `value` as the observation of `tool`; one that is neither text nor JSON gives an error.
 
-    Halves of characters (lone surrogates) become U+FFFD. Structs, dataclasses, enums, dates and pydantic
-    models are written as JSON; bytes are refused, for no model can read them.
+    Halves of characters (lone surrogates) become U+FFFD. Structs, dataclasses, enums, dates, pydantic models
+    and numpy's arrays and numbers are written as JSON. Bytes are refused, for no model can read them, and so
+    is what gives its values one by one, for it may have no end.
     """
     match value:
         case ToolResult():
             return _cleaned(value, tool)
         case str():
-            return ToolResult(content=replace_surrogates(value))
+            return ToolResult(content=replace_surrogates(str.__str__(value)))
         case bytes() | bytearray() | memoryview():
             return failed("the tool returned bytes; return text or JSON values", tool=tool)
+        case Iterator() | AsyncIterator():
+            kind = one_line(type(cast("object", value)).__qualname__, 80)
+            return failed(
+                f"the tool returned a {kind}, which gives its values one by one; return them as a list",
+                tool=tool,
+            )
         case _:
             json = _to_json(value)
     if isinstance(json, str):
@@ -41,13 +60,54 @@ def to_plain(value: object) -> object:
 
 
 def _encode(value: object) -> object:
+    """Return what msgspec does not know as something that it does."""
     if isinstance(value, DumpsItself) and not isinstance(value, type):
-        plain = value.model_dump(mode="json")
-        kind = getattr(type(value), "type", None)
-        if isinstance(kind, str) and isinstance(plain, dict):  # the type of a card belongs to its class
-            return {"type": kind, **cast("dict[str, object]", plain)}
-        return plain
-    raise TypeError(f"cannot be written as JSON: {one_line(type(value).__qualname__, 80)}")
+        return _dumped(value)
+    plain = _plainer(value)
+    if plain is value:
+        raise TypeError(f"cannot be written as JSON: {one_line(type(value).__qualname__, 80)}")
+    return plain
+
+
+def _plainer(value: object) -> object:
+    """Return a value of a wider kind as one of Python's own, and any other as it is."""
+    plain = value
+    match value:
+        case type():
+            pass
+        case str():  # msgspec takes no subclasses of it, nor of the numbers
+            plain = str.__str__(value)
+        case int():
+            plain = int(value)
+        case float():
+            plain = float(value)
+        case TurnsToList():
+            _refuse_long(getattr(value, "size", 0))
+            plain = value.tolist()
+        case PurePath():
+            plain = str(value)
+        case Mapping():
+            plain = dict(cast("Mapping[object, object]", value))
+        case Sequence() | Set() | ValuesView():
+            items = cast("Sequence[object]", value)
+            _refuse_long(len(items))
+            plain = list(items)
+        case _:
+            pass
+    return plain
+
+
+def _dumped(value: DumpsItself) -> object:
+    plain = value.model_dump(mode="json")
+    kind = getattr(type(value), "type", None)
+    if isinstance(kind, str) and isinstance(plain, dict):  # the type of a card belongs to its class
+        return {"type": kind, **cast("dict[str, object]", plain)}
+    return plain
+
+
+def _refuse_long(size: object) -> None:
+    if isinstance(size, int) and size > MAX_ITEMS:
+        raise TypeError(f"cannot be written as JSON: it has {size} values, at most {MAX_ITEMS} are taken")
 
 
 class _Json(NamedTuple):
@@ -67,7 +127,8 @@ def _to_json(value: object) -> _Json | str:
     except RecursionError:
         return "a value that contains itself or is nested too deeply"
     except Exception as error:  # noqa: BLE001 - seam: a foreign value writes itself here
-        return f"{one_line(type(value).__qualname__, 80)}, which {_because(error)}"
+        kind = one_line(type(value).__qualname__, 80)
+        return f"{kind}, which {_because(error).removesuffix(f': {kind}')}"
     return _Json(plain, text.decode())
 
 

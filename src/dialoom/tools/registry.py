@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Final, Self
+from typing import Final, Self, cast
 
 from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line
@@ -39,9 +39,7 @@ class _Entry:
 
     def __init__(self, tool: Tool) -> None:
         self.tool = tool
-        self.spec = ToolSpec(
-            name=tool.name, description=tool.description, parameters=dict(tool.parameters_schema())
-        )
+        self.spec = ToolSpec(name=tool.name, description=tool.description, parameters=dict(_schema_of(tool)))
         self._compiled: JsonSchema | None = None
 
     def check(self, arguments: Mapping[str, object]) -> tuple[Violation, ...]:
@@ -60,7 +58,7 @@ class ToolRegistry:
         self._entries: dict[str, _Entry] = {}
         self._validates = True
         self._late = LateResults()
-        for tool in tools:
+        for tool in _listed(tools):
             self.add(tool)
 
     def add(self, tool: Tool) -> Self:
@@ -170,6 +168,23 @@ class ToolRegistry:
     def _no_such(self, name: str) -> str:
         names = ", ".join(list(self._entries)[:_MAX_NAMES_SHOWN]) or "none"
         return f"there is no tool {one_line(name, 80)!r}; registered are: {names}"
+
+
+def _listed(tools: object) -> Iterable[Tool]:
+    if isinstance(tools, Tool | str) or not isinstance(tools, Iterable):
+        kind = type(tools).__name__
+        raise UsageError(f"tools are given as a list, such as [search]; this is a value of type {kind}")
+    return cast("Iterable[Tool]", tools)
+
+
+def _schema_of(tool: Tool) -> Mapping[str, object]:
+    schema = cast("object", tool.parameters_schema())  # a tool is foreign code
+    if not isinstance(schema, Mapping):
+        kind = type(schema).__name__
+        raise UsageError(
+            f"the parameters of tool {tool.name!r} are of type {kind}; give a JSON Schema, a dict"
+        )
+    return cast("Mapping[str, object]", schema)
 
 
 def _arguments_of(call: ToolCall) -> dict[str, object] | None:

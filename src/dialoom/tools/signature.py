@@ -101,6 +101,10 @@ def _read_parameters(function: Callable[..., object], name: str) -> list[inspect
                 f"tool {name!r} takes {parameter}; models name each argument, so name each parameter"
             )
         if parameter.annotation is inspect.Parameter.empty:
+            if parameter.name == "self":
+                raise UsageError(
+                    f"{name!r} is a method; make a tool of it on an object, as in tool(archive.{name})"
+                )
             raise UsageError(f"parameter {parameter.name!r} of tool {name!r} has no type hint; add one")
     return [
         each.replace(annotation=hints.get(each.name, each.annotation))

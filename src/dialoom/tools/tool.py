@@ -65,10 +65,25 @@ class Tool(ABC):
 
 
 def check_tool(value: object) -> None:
-    """Raise `UsageError` for what is no tool, such as a function without its decorator."""
+    """Raise `UsageError` for what is no tool, such as a function without its decorator or a class unnamed."""
     if not isinstance(value, Tool):
-        name = getattr(value, "__name__", None) or repr(value)
+        told = repr(value) if type(value).__repr__ is not object.__repr__ else type(value).__name__
+        name = getattr(value, "__name__", told)
         raise UsageError(f"{one_line(name, 80)} is no tool; decorate a function with @tool, or subclass Tool")
+    for field, kind, example in _DECLARED:
+        held: object = getattr(value, field, None)
+        if not isinstance(held, kind):
+            raise UsageError(
+                f"the tool class {type(value).__name__} has {field} {one_line(repr(held), 80)};"
+                f" give it a {kind.__name__}, as in {example}"
+            )
+
+
+_DECLARED: Final[tuple[tuple[str, type, str], ...]] = (
+    ("name", str, 'name = "search"'),
+    ("description", str, 'description = "Search the archive."'),
+    ("options", ToolOptions, "options = ToolOptions(timeout=10)"),
+)
 
 
 class StoppableTool(Tool):
