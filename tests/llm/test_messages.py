@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from dialoom.base.errors import UsageError
 from dialoom.llm import (
+    FilePart,
     Message,
     OpaquePart,
     Origin,
@@ -43,6 +44,7 @@ calls = st.builds(
 )
 parts = st.one_of(
     st.builds(TextPart, text),
+    st.builds(FilePart, data=st.binary(min_size=1, max_size=9), media_type=st.just("image/png"), name=text),
     st.builds(ReasoningPart, text, st.none() | text),
     st.builds(SourcePart, index=st.integers(1, 99), id=text, title=text, text=text),
     st.builds(ToolCallPart, calls),

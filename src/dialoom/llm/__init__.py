@@ -28,6 +28,7 @@ from dialoom.llm.events import UsageUpdate as UsageUpdate
 from dialoom.llm.events import Warned as Warned
 from dialoom.llm.fallback import Alternative as Alternative
 from dialoom.llm.fallback import FallbackProvider as FallbackProvider
+from dialoom.llm.files import FilePart as FilePart
 from dialoom.llm.json_schema import JsonSchema as JsonSchema
 from dialoom.llm.json_schema import Violation as Violation
 from dialoom.llm.json_schema import extract_json as extract_json

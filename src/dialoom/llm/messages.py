@@ -6,6 +6,7 @@ import msgspec
 
 from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line
+from dialoom.llm.files import FilePart
 from dialoom.llm.usage import Usage
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -88,7 +89,16 @@ class OpaquePart(msgspec.Struct, frozen=True, tag_field="type", tag="opaque"):
     block: str
 
 
-Part = TextPart | ReasoningPart | SourcePart | ToolCallPart | ToolResultPart | RefusalPart | OpaquePart
+Part = (
+    TextPart
+    | FilePart
+    | ReasoningPart
+    | SourcePart
+    | ToolCallPart
+    | ToolResultPart
+    | RefusalPart
+    | OpaquePart
+)
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -124,6 +134,10 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def sources(self) -> tuple[SourcePart, ...]:
         return tuple(part for part in self.parts if isinstance(part, SourcePart))
+
+    @property
+    def files(self) -> tuple[FilePart, ...]:
+        return tuple(part for part in self.parts if isinstance(part, FilePart))
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
@@ -168,9 +182,9 @@ def system(text: str) -> Message:
     return Message(role="system", parts=(TextPart(text),))
 
 
-def user(text: str, *, sources: tuple[SourcePart, ...] = ()) -> Message:
-    """Return what a person says, after the passages it may be answered from."""
-    return Message(role="user", parts=(*sources, TextPart(text)))
+def user(text: str, *, sources: tuple[SourcePart, ...] = (), files: tuple[FilePart, ...] = ()) -> Message:
+    """Return what a person says, after the passages it may be answered from and the files it is about."""
+    return Message(role="user", parts=(*sources, *files, TextPart(text)))
 
 
 def assistant(text: str, *, calls: tuple[ToolCall, ...] = ()) -> Message:

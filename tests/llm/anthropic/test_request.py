@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from dialoom.base.errors import UsageError
 from dialoom.llm import (
@@ -20,8 +19,6 @@ from dialoom.llm import (
     SourcePart,
     TextPart,
     ToolCall,
-    ToolCallPart,
-    ToolResultPart,
     ToolSpec,
     WireProfile,
     assistant,
@@ -32,8 +29,7 @@ from dialoom.llm import (
 from dialoom.llm.anthropic.request import message_body
 from dialoom.llm.options import DEFAULT_OPTIONS
 from dialoom.llm.profile import ANTHROPIC_PROFILE
-
-HERE, THERE = Origin("anthropic", "claude"), Origin("openai", "gpt")
+from tests.llm.histories import HERE, THERE, histories
 
 
 def body(
@@ -265,26 +261,7 @@ def test_what_is_no_json_is_refused_before_it_is_sent() -> None:
         body(options=ChatOptions(extra_body={"x": object()}))
 
 
-ids = st.sampled_from(["c1", "c2", "c:1", "c_1", ""])
-words = st.sampled_from(["", " ", "a", "\ud83d", "b\n"])
-parts: st.SearchStrategy[Part] = st.one_of(
-    words.map(TextPart),
-    words.map(RefusalPart),
-    st.builds(ReasoningPart, words, st.none() | st.just("s")),
-    st.builds(SourcePart, index=st.just(1), id=words, title=words, text=words),
-    st.builds(OpaquePart, st.sampled_from(["anthropic", "x"]), st.sampled_from(["{}", "{", '{"type":"o"}'])),
-    ids.map(lambda id: ToolCallPart(call(id))),  # noqa: A006 - the field's own name
-    st.builds(ToolResultPart, call_id=ids, content=words, is_error=st.booleans()),
-)
-messages = st.builds(
-    Message,
-    role=st.sampled_from(["system", "user", "assistant", "tool"]),
-    parts=st.lists(parts, max_size=4).map(tuple),
-    origin=st.sampled_from([None, HERE, THERE]),
-)
-
-
-@given(st.lists(messages, max_size=8))
+@given(histories)
 def test_any_history_becomes_one_the_wire_accepts_and_stays_as_it_is(history: list[Message]) -> None:
     before = copy.deepcopy(history)
     sent = body(*history)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from dialoom.base.text import replace_surrogates
+from dialoom.llm.files import FilePart, cannot_take
 from dialoom.llm.json_values import fields_of
 from dialoom.llm.messages import (
     Message,
@@ -25,6 +26,7 @@ from dialoom.llm.wire.render import render_source
 Fields = dict[str, object]
 Wire = Fields | msgspec.Raw
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
+_FILES = ("image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf")
 _OPENING = "(the conversation goes on)"
 
 
@@ -93,6 +95,9 @@ def _wire_part(part: Part, message: Message, provider: str, *, ids: _WireIds) ->
             yield from _wire_text(part.text)
         case SourcePart():
             yield from _wire_text(render_source(part))
+        case FilePart():
+            if message.role == "user":
+                yield _wire_file(part)
         case ToolResultPart():
             call_id = ids.of_result(part) if message.role == "tool" else None
             if call_id is not None:
@@ -124,6 +129,13 @@ def _wire_own(
 def _wire_text(text: str) -> Iterator[Fields]:
     if text.strip():
         yield {"type": "text", "text": replace_surrogates(text)}
+
+
+def _wire_file(part: FilePart) -> Fields:
+    if part.media_type not in _FILES:
+        raise cannot_take(part, "the messages wire")
+    source = {"type": "base64", "media_type": part.media_type, "data": part.base64}
+    return {"type": "image" if part.kind == "image" else "document", "source": source}
 
 
 def _wire_result(result: ToolResultPart, call_id: str) -> Fields:

@@ -5,12 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from dialoom.base.text import replace_surrogates
+from dialoom.llm.files import FilePart, cannot_take
 from dialoom.llm.json_values import fields_of
 from dialoom.llm.messages import Message, ToolCall
 from dialoom.llm.options import ChatOptions, ToolSpec
 from dialoom.llm.pairing import paired
 from dialoom.llm.profile import WireProfile
-from dialoom.llm.wire.render import render_text
+from dialoom.llm.wire.render import render_said
 from dialoom.llm.wire.writing import writing_json
 
 _Fields = dict[str, object]
@@ -69,10 +70,18 @@ def _wire_messages(message: Message) -> Iterator[_Fields]:
                 "tool_call_id": result.call_id,
             }
         return
-    fields: _Fields = {"role": message.role, "content": render_text(message) or message.refusal}
-    if message.tool_calls:
+    fields: _Fields = {"role": message.role, "content": render_said(message)}
+    if message.role == "user" and message.files:
+        fields["images"] = [_wire_picture(part) for part in message.files]
+    if message.role == "assistant" and message.tool_calls:
         fields["tool_calls"] = [_wire_call(call) for call in message.tool_calls]
     yield fields
+
+
+def _wire_picture(part: FilePart) -> str:
+    if part.kind != "image":
+        raise cannot_take(part, "Ollama's own wire")
+    return part.base64
 
 
 def _wire_call(call: ToolCall) -> _Fields:

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from dialoom.base.text import replace_surrogates
+from dialoom.llm.files import FilePart
 from dialoom.llm.messages import Message, ToolCall
 from dialoom.llm.openai.response_format import response_format
 from dialoom.llm.options import ChatOptions, ToolSpec
 from dialoom.llm.pairing import paired
 from dialoom.llm.profile import WireProfile
-from dialoom.llm.wire.render import render_text
+from dialoom.llm.wire.render import render_said, render_text
 from dialoom.llm.wire.writing import writing_json
 
 _Fields = dict[str, object]
@@ -67,11 +68,41 @@ def _wire_messages(message: Message, profile: WireProfile) -> Iterator[_Fields]:
             yield {"role": profile.system_role, "content": render_text(message)}
         case "user":
             named = {"name": _NOT_IN_NAMES.sub("_", message.name)[:64]} if message.name else {}
-            yield {"role": "user", "content": render_text(message), **named}
+            yield {"role": "user", "content": _wire_content(message), **named}
+
+
+def _wire_content(message: Message) -> str | list[_Fields]:
+    """Return the words of a user; only beside files they stand in a list, which not every server reads."""
+    words = render_text(message)
+    if not message.files:
+        return words
+    files = [_wire_file(part) for part in message.files]
+    return [*files, {"type": "text", "text": words}] if words else files
+
+
+def _wire_file(part: FilePart) -> _Fields:
+    match part.kind:
+        case "image":
+            return {"type": "image_url", "image_url": {"url": part.data_url}}
+        case "audio":
+            return {"type": "input_audio", "input_audio": spoken_audio(part)}
+        case "document":
+            return {"type": "file", "file": named_file(part)}
+
+
+def spoken_audio(part: FilePart) -> _Fields:
+    """Return a recording as both of OpenAI's wires want it, by the usual name of its format."""
+    form = part.media_type.partition("/")[2].removeprefix("x-")
+    return {"data": part.base64, "format": "mp3" if form == "mpeg" else form}
+
+
+def named_file(part: FilePart) -> _Fields:
+    """Return a document as both of OpenAI's wires want it: one without a name is refused."""
+    return {"filename": part.name or "document", "file_data": part.data_url}
 
 
 def _wire_assistant(message: Message, profile: WireProfile) -> _Fields:
-    fields: _Fields = {"role": "assistant", "content": render_text(message) or message.refusal or None}
+    fields: _Fields = {"role": "assistant", "content": render_said(message) or None}
     calls = message.tool_calls
     if calls:
         fields["tool_calls"] = [_wire_call(call) for call in calls]

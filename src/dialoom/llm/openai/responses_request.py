@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from dialoom.base.text import replace_surrogates
+from dialoom.llm.files import FilePart
 from dialoom.llm.messages import Message, OpaquePart, RefusalPart, TextPart, ToolCall, ToolCallPart
-from dialoom.llm.openai.request import tool_fields
+from dialoom.llm.openai.request import named_file, spoken_audio, tool_fields
 from dialoom.llm.openai.response_format import text_format
 from dialoom.llm.options import ChatOptions, ToolSpec
 from dialoom.llm.pairing import paired
@@ -68,7 +69,10 @@ def _items(message: Message, profile: WireProfile, provider: str) -> Iterator[ob
         case "system":
             yield {"role": profile.system_role, "content": render_text(message)}
         case "user":
-            yield {"role": "user", "content": render_text(message)}
+            words = render_text(message)
+            files = [_wire_file(part) for part in message.files]
+            spoken = [{"type": "input_text", "text": words}] if words else []
+            yield {"role": "user", "content": [*files, *spoken] if files else words}
 
 
 def _assistant_items(message: Message, provider: str) -> Iterator[object]:
@@ -83,6 +87,16 @@ def _assistant_items(message: Message, provider: str) -> Iterator[object]:
                 yield msgspec.Raw(part.block.encode())
             case _:
                 pass
+
+
+def _wire_file(part: FilePart) -> _Fields:
+    match part.kind:
+        case "image":
+            return {"type": "input_image", "image_url": part.data_url}
+        case "audio":
+            return {"type": "input_audio", "input_audio": spoken_audio(part)}
+        case "document":
+            return {"type": "input_file", **named_file(part)}
 
 
 def _wire_call(call: ToolCall) -> _Fields:

@@ -18,7 +18,11 @@ class PromptSize(msgspec.Struct, frozen=True):
     def of(cls, body: bytes, messages: Sequence[Message]) -> Self:
         """Return the size of a request whose history tells what the latest answer in it was read from."""
         answered = (message.usage for message in reversed(messages) if message.role == "assistant")
-        return cls(len(body), next((usage.input_tokens for usage in answered if usage is not None), None))
+        files = sum(len(part.data) for message in messages for part in message.files)
+        return cls(
+            len(body) - files * 4 // 3,
+            next((usage.input_tokens for usage in answered if usage is not None), None),
+        )
 
     def was_cut(self, reported: int | None) -> bool:
         """Whether a server that reports so few tokens must have dropped a part of the prompt."""

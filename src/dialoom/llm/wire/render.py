@@ -19,6 +19,11 @@ def render_text(message: Message) -> str:
     return replace_surrogates("".join(pieces))
 
 
+def render_said(message: Message) -> str:
+    """Return the same, and of a message that has no words those of its refusal."""
+    return render_text(message) or replace_surrogates(message.refusal)
+
+
 def render_source(source: SourcePart) -> str:
     """Return a passage between tags that its own text can neither close nor open anew."""
     title = one_line(source.title).replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
