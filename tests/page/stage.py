@@ -25,7 +25,7 @@ from dialoom.conversation import (
     dump_yaml,
 )
 from dialoom.conversation.cards import FormDefinition, FormRegistry
-from dialoom.dialog import Center, Stores
+from dialoom.dialog import Center, Skill, Stores
 from dialoom.graph import MemoryCheckpointStore
 from dialoom.llm import MockProvider, ResponseStarted, StreamEvent, TextDelta
 from dialoom.llm.mock import Gate
@@ -141,6 +141,7 @@ def staged(
     data: Path,
     *,
     tools: Sequence[Any] = (refund,),
+    skills: Sequence[Skill] = (),
     more: Mapping[str, Any] | None = None,
     before: Stage | None = None,
     **choices: Any,
@@ -155,6 +156,8 @@ def staged(
         made = Center(stores, forms=forms).add_provider(provider)
         for each in tools:
             made.add_tool(each)
+        for skill in skills:
+            made.add_skill(skill)
         return made
 
     parts = Parts(

@@ -12,7 +12,7 @@ import { Refused } from "../wire";
 import { beside } from "./beside";
 import type { Conversation } from "./conversation";
 import { folded, listed, opened, prepended } from "./conversation";
-import { forgetDraft } from "./drafts";
+import { forgetDraft, moveDraft } from "./drafts";
 import { Cell } from "./store";
 
 const FRAME_MS = 33; // at most thirty redraws a second, however fast the events come
@@ -215,23 +215,17 @@ export async function nextPage(): Promise<void> {
   }
 }
 
-/** Say `text`; a new conversation is made for it when none is open. Returns whether the server has it. */
-export async function send(text: string, attachments: string[]): Promise<boolean> {
-  const open = current.get();
-  if (open !== null) return said(open.id, text, attachments);
-  const made = await attempt(() => api.create());
-  if (made === null) return false;
-  history.pushState(null, "", `/c/${made.id}`); // whoever reloads now finds what they said
-  if (await said(made.id, text, attachments)) {
-    await show(made.id, false);
-    return true;
+/** Say `text`; a new conversation is made for it when none is open, and what is kept as `from` is its draft then.
+ *
+ * Returns whether the server has it.
+ */
+export async function send(text: string, attachments: string[], from?: string): Promise<boolean> {
+  const id = current.get()?.id ?? (await attempt(() => api.create()))?.id;
+  if (id === undefined) return false;
+  if (current.get()?.id !== id) {
+    if (from !== undefined) moveDraft(from, `text:${id}`);
+    await show(id); // before anything is said, to hear all that comes of it
   }
-  history.replaceState(null, "", "/");
-  await attempt(() => api.remove(made.id)); // it would stand in the list with nothing in it
-  return false;
-}
-
-async function said(id: string, text: string, attachments: string[]): Promise<boolean> {
   if ((await attempt(() => api.send(id, text, attachments, newKey()))) === null) return false;
   forgetDraft(`text:${id}`);
   spoken.update((count) => count + 1);

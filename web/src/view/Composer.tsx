@@ -6,8 +6,8 @@ import type { Stored } from "../api";
 import { api } from "../api";
 import { t } from "../i18n/i18n";
 import { added } from "../state/added";
-import { draft, keepDraft } from "../state/drafts";
-import { attempt, note, send, stop } from "../state/page";
+import { draft, draftFiles, keepDraft, keepFiles } from "../state/drafts";
+import { attempt, note, send, spoken, stop } from "../state/page";
 import { useCell } from "../state/store";
 import { IconButton } from "./icons";
 import { runCommand } from "./commands";
@@ -19,7 +19,7 @@ const MAX_FILES = 20;
 export function Composer({ conversation, busy }: { conversation: string | null; busy: boolean }) {
   const key = `text:${conversation ?? "new"}`;
   const [text, setText] = useState(() => draft(key));
-  const [files, setFiles] = useState<Stored[]>([]);
+  const [files, setFiles] = useState(() => draftFiles(key));
   const [coming, setComing] = useState<readonly string[]>([]);
   const [sending, setSending] = useState(false);
   const box = useRef<HTMLTextAreaElement>(null);
@@ -31,9 +31,19 @@ export function Composer({ conversation, busy }: { conversation: string | null; 
     if (matchMedia("(pointer: fine)").matches) box.current?.focus();
   }, [conversation]);
 
+  const said = useCell(spoken);
+  useEffect(() => {
+    setText(draft(key)); // what was sent is no draft any more
+    setFiles(draftFiles(key));
+  }, [said, key]);
+
   const write = (value: string) => {
     setText(value);
     keepDraft(key, value);
+  };
+  const attach = (chosen: readonly Stored[]) => {
+    keepFiles(key, chosen);
+    setFiles(chosen);
   };
   const list = useId();
   const suggested = useSuggestions(text, (line) => {
@@ -57,11 +67,11 @@ export function Composer({ conversation, busy }: { conversation: string | null; 
       setSending(false);
       return write("");
     }
-    const taken = await send(words === "" ? t("onlyFiles") : text, files.map((file) => file.id));
+    const taken = await send(words === "" ? t("onlyFiles") : text, files.map((file) => file.id), key);
     setSending(false);
     if (!taken) return; // what was written stays, to be sent again
     write("");
-    setFiles([]);
+    attach([]);
   };
   const keyed = (event: KeyboardEvent<HTMLTextAreaElement>) => {
     const native = event.nativeEvent;
@@ -78,7 +88,7 @@ export function Composer({ conversation, busy }: { conversation: string | null; 
     for (const file of taken) {
       const stored = await attempt(() => api.upload(file));
       setComing((all) => all.toSpliced(all.indexOf(file.name), 1));
-      if (stored !== null) setFiles((all) => [...all, stored]);
+      if (stored !== null) attach([...draftFiles(key), stored]);
     }
   };
   const pasted = (event: ClipboardEvent) => {
@@ -107,7 +117,7 @@ export function Composer({ conversation, busy }: { conversation: string | null; 
           {files.map((file) => (
             <li key={file.id}>
               {file.name}
-              <IconButton icon="close" label={`${t("removeFile")} ${file.name}`} onClick={() => setFiles((all) => all.filter((one) => one.id !== file.id))} />
+              <IconButton icon="close" label={`${t("removeFile")} ${file.name}`} onClick={() => attach(files.filter((one) => one.id !== file.id))} />
             </li>
           ))}
           {coming.map((name, at) => <li key={at} aria-busy="true">{name} {t("uploading")}</li>)}

@@ -11,20 +11,24 @@ export const drawer = new Cell(false);
 export const away = new Cell(stored() === "away");
 
 export function toggleList(): void {
-  if (matchMedia(NARROW).matches) return drawer.update((open) => !open);
-  away.update((hidden) => !hidden);
-  try {
-    localStorage.setItem(STORED, away.get() ? "away" : "open");
-  } catch {
-    // open again next time
-  }
+  if (matchMedia(NARROW).matches) drawer.update((open) => !open);
+  else put(!away.get());
 }
 
 /** Show the list and write in its search. */
 export function search(): void {
   if (matchMedia(NARROW).matches) drawer.set(true);
-  else away.set(false);
+  else put(false);
   setTimeout(() => document.getElementById("search")?.focus()); // once it is drawn
+}
+
+function put(isAway: boolean): void {
+  away.set(isAway);
+  try {
+    localStorage.setItem(STORED, isAway ? "away" : "open");
+  } catch {
+    // open again next time
+  }
 }
 
 function stored(): string | null {

@@ -20,7 +20,7 @@ export default function GraphTab({ open }: { open: Conversation }) {
     };
   }, [open.id]);
   const running = new Set(open.steps.filter((step) => step.state === "running").map((step) => step.name));
-  const done = new Set(open.steps.filter((step) => step.state === "done").map((step) => step.name));
+  const done = new Set(points.filter((point) => point.run === points[0]?.run).flatMap((point) => point.nodes));
   return (
     <>
       {graph === null ? <p className="empty">{t("noGraph")}</p> : <GraphDrawing graph={graph} running={running} done={done} />}
