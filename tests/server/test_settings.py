@@ -121,3 +121,32 @@ def test_an_address_that_others_reach_needs_a_token_of_ones_own(
     assert run(["serve", "--host", "0.0.0.0", "--offline"]) is ExitCode.USAGE
     assert "name the hosts people use" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("place", "content", "told"),
+    [
+        ("", "a file", "nothing can be kept in {} (file exists); choose another --data"),
+        ("token", "", "--data {} cannot be used: the token file {}/token holds no token; remove it"),
+        ("conversations.sqlite", "not ours", "--data {} cannot be used: {}/conversations.sqlite holds no"),
+        ("settings.json", "{", "--data {} cannot be used: the settings {}/settings.json cannot be read"),
+    ],
+)
+def test_a_folder_that_cannot_be_used_is_told_by_its_option(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], place: str, content: str, told: str
+) -> None:
+    data = tmp_path / "data"
+    (data / place).parent.mkdir(exist_ok=True)
+    (data / place).write_text(content)
+    code = run(["serve", "--offline", "--port", "0", "--data", str(data)])
+    assert code is ExitCode.INDEX
+    assert told.replace("{}", str(data)) in capsys.readouterr().err
+
+
+def test_an_empty_name_of_a_folder_is_refused_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["serve", "--offline", "--data", ""]) is ExitCode.USAGE
+    assert "--data is empty; name a file or folder" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

@@ -20,10 +20,15 @@ def show(path: Path) -> ExitCode:
 
 
 def show_definition(path: Path) -> str:
-    """Return the Mermaid flowchart of the definition in `path`, which ends in .json, .yaml or .yml.
+    """Return the Mermaid flowchart of the definition in `path`.
 
     Raises `UsageError` when it cannot be read, `GraphBuildError` when it is no graph.
     """
+    return draw_definition(read_definition(path))
+
+
+def read_definition(path: Path) -> Any:
+    """Return what a .json, .yaml or .yml file holds. Raises `UsageError` when it cannot be read."""
     readers = {".json": _read_json, ".yaml": _read_yaml, ".yml": _read_yaml}
     reader = readers.get(path.suffix.lower())
     if reader is None:
@@ -37,7 +42,7 @@ def show_definition(path: Path) -> str:
         raise UsageError(f"cannot read {path}: {error.strerror or error}; check the file") from error
     if len(text) > MAX_BYTES:
         raise UsageError(f"{path} is larger than {MAX_BYTES} bytes; a graph definition is not")
-    return draw_definition(reader(path, text))
+    return reader(path, text)
 
 
 def _read_json(path: Path, text: bytes) -> Any:

@@ -3,13 +3,15 @@
 import asyncio
 import os
 import socket
-from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from dialoom.agent import AGENT_TYPES
-from dialoom.base.errors import UsageError
+from dialoom.base.errors import StoreError, UsageError
 from dialoom.cli.embedder import open_embedder
 from dialoom.cli.exits import ExitCode
 from dialoom.cli.flags import KnowledgeFlags, ModelFlags
@@ -18,6 +20,7 @@ from dialoom.cli.model import OpenModel, announce, open_model
 from dialoom.cli.progress import say
 from dialoom.cli.serve_flags import ServeFlags
 from dialoom.cli.serve_geo import GEO_HANDLERS
+from dialoom.cli.serve_graphs import graph_definitions
 from dialoom.cli.serve_tools import tool_servers, tool_source
 from dialoom.conversation.cards import FormRegistry, builtin_cards
 from dialoom.dialog import Center, RunPolicy, Stores
@@ -40,19 +43,32 @@ DOCS = "docs"
 
 def run_server(flags: ServeFlags, knowledge: KnowledgeFlags, model: ModelFlags) -> ExitCode:
     """Serve until Ctrl-C or SIGTERM. The stores outlive the event loop, so that a run can be gone on with."""
-    settings, servers = _settings(flags), tool_servers(flags)
+    settings, servers, definitions = _settings(flags), tool_servers(flags), graph_definitions(flags.graph)
     with ExitStack() as stack:
         listening = stack.enter_context(listen(settings))
         settings = msgspec.structs.replace(settings, port=listening.getsockname()[1])
-        flags.data.mkdir(mode=0o700, parents=True, exist_ok=True)  # what was said is its owner's alone
-        conversations = stack.enter_context(SqliteConversationStore(flags.data / "conversations.sqlite"))
-        checkpoints = stack.enter_context(
-            SqliteCheckpointStore(flags.data / "checkpoints.sqlite", types=AGENT_TYPES)
-        )
-        wired = _Wired(conversations, checkpoints, servers)
+        with _in_folder(flags.data):
+            conversations = stack.enter_context(SqliteConversationStore(flags.data / "conversations.sqlite"))
+            checkpoints = stack.enter_context(
+                SqliteCheckpointStore(flags.data / "checkpoints.sqlite", types=AGENT_TYPES)
+            )
+        wired = _Wired(conversations, checkpoints, servers, definitions)
         asyncio.run(_run(settings, listening, wired, knowledge=knowledge, model=model))
     say("stopped")
     return ExitCode.OK
+
+
+@contextmanager
+def _in_folder(data: Path) -> Generator[None]:
+    """Say of what cannot be kept or read which option names its place."""
+    try:
+        data.mkdir(mode=0o700, parents=True, exist_ok=True)  # what was said is its owner's alone
+        yield
+    except OSError as error:
+        reason = (error.strerror or "error").lower()
+        raise StoreError(f"nothing can be kept in {data} ({reason}); choose another --data") from error
+    except StoreError as error:
+        raise StoreError(f"--data {data} cannot be used: {error}") from error
 
 
 def _settings(flags: ServeFlags) -> ServerSettings:
@@ -63,7 +79,7 @@ def _settings(flags: ServeFlags) -> ServerSettings:
             f"{flags.host} can be reached by others; set {TOKEN_NAME} to a secret of your own first"
         )
     return ServerSettings(
-        token=token or load_token(flags.data / "token"),
+        token=token or _kept_token(flags.data),
         data=flags.data,
         host=flags.host,
         port=flags.port,
@@ -72,12 +88,18 @@ def _settings(flags: ServeFlags) -> ServerSettings:
     )
 
 
+def _kept_token(data: Path) -> str:
+    with _in_folder(data):
+        return load_token(data / "token")
+
+
 class _Wired(msgspec.Struct, frozen=True):
     """What is opened before the event loop begins."""
 
     conversations: SqliteConversationStore
     checkpoints: SqliteCheckpointStore
     servers: tuple[MCPServerConfig, ...]
+    definitions: dict[str, Any]
 
 
 async def _run(
@@ -111,6 +133,7 @@ async def _run(
         parts = Parts(
             store=wired.conversations,
             checkpoints=wired.checkpoints,
+            definitions=wired.definitions,
             center=center,
             cards=cards,
             forms=forms,
@@ -120,7 +143,8 @@ async def _run(
             tool_source=source,
             card_handlers=GEO_HANDLERS,
         )
-        workbench = Workbench(settings, parts)
+        with _in_folder(settings.data):
+            workbench = Workbench(settings, parts)
         announce(opened.choice)
         await serve(workbench, listening, ready=lambda: _tell_address(workbench))
 

@@ -6,6 +6,8 @@ from typing import Annotated
 
 from cyclopts import Group, Parameter, validators
 
+from dialoom.cli.flags import NamedPath
+
 _SERVER = Group("Server", sort_key=0)
 
 
@@ -18,7 +20,7 @@ class ServeFlags:
     """The address to listen at; one that others reach needs DIALOOM_SERVER_TOKEN and --allow-host."""
     port: Annotated[int, Parameter(validator=validators.Number(gte=0, lte=65_535))] = 8_321
     """The port; 0 takes any that is free."""
-    data: Path = Path(".dialoom/server")
+    data: NamedPath = Path(".dialoom/server")
     """The folder of conversations, files and the token."""
     allow_host: tuple[str, ...] = ()
     """A further host name people use, such as that of a proxy; may be given more than once."""
@@ -26,8 +28,10 @@ class ServeFlags:
     """People come over https, through a proxy."""
     server: tuple[str, ...] = ()
     """Let conversations call the tools of this approved MCP server; may be given more than once."""
-    mcp_config: Path | None = None
+    mcp_config: NamedPath | None = None
     """The file that lists tool servers; without --server all of it that you approved are used."""
+    graph: tuple[NamedPath, ...] = ()
+    """Show the graph that this .json, .yaml or .yml file defines; may be given more than once."""
 
 
 NO_SERVE_FLAGS = ServeFlags()

@@ -14,7 +14,7 @@ from dialoom.conversation.header import to_rfc3339
 from dialoom.conversation.store import ListedConversationStore
 from dialoom.dialog.outbox import outbox
 from dialoom.dialog.standing import turn_of
-from dialoom.graph import END, START, Checkpoint, CheckpointStore, Graph
+from dialoom.graph import END, START, Checkpoint, CheckpointStore, Graph, draw_definition
 from dialoom.graph.definition import Definition, parsed
 from dialoom.graph.state import settled
 from dialoom.server.problems import not_found
@@ -131,16 +131,19 @@ TOOL_LOOP = GraphPicture(
 
 
 class Graphs:
-    """Serves graphs by id and the checkpoints of one store."""
+    """Serves graphs by id and the checkpoints of one store; `definitions` are shown, and not run here."""
 
     def __init__(
         self,
         graphs: Mapping[str, Graph],
+        definitions: Mapping[str, Mapping[str, Any]],
         checkpoints: CheckpointStore,
         store: ListedConversationStore,
         talks: Talks,
     ) -> None:
         self._graphs = dict(graphs)
+        self._pictures = {id_: _picture(each, draw_definition(each)) for id_, each in definitions.items()}
+        self._pictures |= {id_: _picture(each.to_dict(), each.to_mermaid()) for id_, each in graphs.items()}
         self._checkpoints = checkpoints
         self._store = store
         self._talks = talks
@@ -174,10 +177,13 @@ class Graphs:
         ]  # fmt: skip
 
     async def list_all(self, _call: Call[Nothing, Nothing]) -> GraphList:
-        return GraphList([GraphName(id_, graph.name) for id_, graph in sorted(self._graphs.items())])
+        return GraphList([GraphName(id_, each.name) for id_, each in sorted(self._pictures.items())])
 
     async def show(self, call: Call[Nothing, Nothing]) -> GraphPicture:
-        return _picture(self._graph(call.name("id")))
+        picture = self._pictures.get(call.name("id"))
+        if picture is None:
+            raise not_found("graph", call.name("id"))
+        return picture
 
     async def show_loop(self, call: Call[Nothing, Nothing]) -> GraphPicture:
         await self._store.header(call.id())
@@ -239,9 +245,9 @@ def entries_at(checkpoint: Checkpoint) -> int:
     return turn_of(checkpoint).seen + len(outbox(checkpoint))
 
 
-def _picture(graph: Graph) -> GraphPicture:
-    definition = parsed(graph.to_dict())
-    return GraphPicture(graph.name, list(_nodes(definition)), list(_edges(definition)), graph.to_mermaid())
+def _picture(definition: Mapping[str, Any], mermaid: str) -> GraphPicture:
+    found = parsed(definition)
+    return GraphPicture(found.graph, list(_nodes(found)), list(_edges(found)), mermaid)
 
 
 def checkpoint_line(checkpoint: Checkpoint, ran: Sequence[str]) -> CheckpointLine:

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 from starlette.applications import Starlette
@@ -68,6 +68,8 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     center: Callable[[Stores], Center]
     """Makes the center whose dialogs answer, over stores that tell what changes in them."""
     graphs: Mapping[str, Graph] = {}
+    definitions: Mapping[str, Mapping[str, Any]] = {}
+    """Graphs as data, by id: shown, and not run here."""
     cards: CardRegistry = DEFAULT_CARDS
     forms: FormRegistry = msgspec.field(default_factory=FormRegistry)
     knowledge: KnowledgeBases | None = None
@@ -155,7 +157,9 @@ class Workbench:
         yield from Files(self._files).routes()
         yield from Pictures(self._files).routes()
         yield from Datasets(self._datasets, self._files).routes()
-        yield from Graphs(parts.graphs, parts.checkpoints, self.store, self._talks).routes()
+        yield from Graphs(
+            parts.graphs, parts.definitions, parts.checkpoints, self.store, self._talks
+        ).routes()
         yield from Catalogue(
             self._center, parts.tool_source, settings.data / "settings.json",
             features={"kb": parts.knowledge is not None, "mcp": True, "graphs": True},
