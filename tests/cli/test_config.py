@@ -132,7 +132,11 @@ def test_a_variable_goes_before_the_same_setting_of_the_file(tmp_path: Path) -> 
     assert (config.requests.retry.attempts, config.embedding) == (1, WHOLE.embedding)
 
 
-def test_a_variable_that_is_none_of_its_kind_is_named(tmp_path: Path) -> None:
+def test_a_variable_of_no_setting_or_of_the_wrong_kind_is_named(tmp_path: Path) -> None:
+    with pytest.raises(
+        UsageError, match=r"MODEL_TEMPRATURE is no setting, perhaps DIALOOM_MODEL_TEMPERATURE"
+    ):
+        load_config(written(tmp_path, ""), env={"DIALOOM_MODEL_TEMPRATURE": "1", "DIALOOM_MODEL": "x"})
     with pytest.raises(UsageError, match=r"DIALOOM_MODEL_MAX_TOKENS is not usable: .*; mend or unset it"):
         load_config(written(tmp_path, ""), env={"DIALOOM_MODEL_MAX_TOKENS": "many"})
 

@@ -32,6 +32,8 @@ FLAT: Final[Mapping[str, tuple[str, str]]] = {
 }
 """Where a setting belongs that stands outside of every table."""
 
+_PREFIXES: Final = tuple(f"DIALOOM_{table}_".upper() for table in _TABLES)
+
 _Tables = dict[str, dict[str, object]]
 
 
@@ -46,7 +48,7 @@ def load_config(named: Path | None = None, *, env: Mapping[str, str] = MappingPr
         tables = _tables(_parsed(path, text))
         _check_names(tables)
         for (table, name), value in _from_environment(env).items():
-            tables.setdefault(table, {})[name] = value
+            tables[table][name] = value
         return msgspec.convert(tables, Config, dec_hook=_path)
     except (ValueError, RecursionError) as error:  # also what TOML, JSON, UTF-8 and msgspec raise
         raise UsageError(
@@ -110,21 +112,30 @@ def _check_names(tables: _Tables) -> None:
 
 def _refuse_unknown(where: str, kind: str, name: str, known: tuple[str, ...]) -> None:
     """Raise `ValueError`, with the name that was perhaps meant: a typing error must not go unnoticed."""
-    if name in known:
-        return
+    if name not in known:
+        raise ValueError(f"{where} has no {kind} {one_line(name, 60)!r}, {_meant(name, known)}")
+
+
+def _meant(name: str, known: tuple[str, ...]) -> str:
     near = get_close_matches(name, known, 1)
-    meant = f"perhaps {near[0]} is meant" if near else f"there are {', '.join(known)}"
-    raise ValueError(f"{where} has no {kind} {one_line(name, 60)!r}, {meant}")
+    return f"perhaps {near[0]} is meant" if near else f"there are {', '.join(known)}"
 
 
 def _from_environment(env: Mapping[str, str]) -> dict[tuple[str, str], object]:
     """Return the settings that variables give, each read as what it is."""
+    known = {
+        f"DIALOOM_{table}_{field.name}".upper(): ((table, field.name), field.type)
+        for table, kind in _TABLES.items()
+        for field in msgspec.structs.fields(kind)
+    }
     found: dict[tuple[str, str], object] = {}
-    for table, kind in _TABLES.items():
-        for field in msgspec.structs.fields(kind):
-            variable = f"DIALOOM_{table}_{field.name}".upper()
-            if env.get(variable, "").strip():
-                found[table, field.name] = _value(variable, env[variable].strip(), field.type)
+    for variable, text in env.items():
+        if variable.startswith(_PREFIXES) and text.strip():
+            if variable not in known:
+                meant = _meant(variable, tuple(known))
+                raise UsageError(f"{one_line(variable, 60)} is no setting, {meant}; mend or unset it")
+            place, kind = known[variable]
+            found[place] = _value(variable, text.strip(), kind)
     return found
 
 
