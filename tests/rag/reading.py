@@ -1,5 +1,11 @@
 """Reads bytes as if they were a file of that name, for the tests of the loaders."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
 from dialoom.rag.loaders.load import load_bytes
 from dialoom.rag.loaders.loader import Loaded, LoadOptions
 from dialoom.rag.types import Document
@@ -24,3 +30,19 @@ def heads(document: Document) -> list[tuple[int, str]]:
         line = document.text[heading.start :].split("\n")[0]
         assert heading.text.split()[0] in line
     return [(heading.level, heading.text) for heading in document.headings]
+
+
+@contextmanager
+def growing_less_than(megabytes: float) -> Generator[None]:
+    """So much more memory than before is never needed at once here, whatever was needed earlier."""
+    if not Path("/proc/self/clear_refs").exists():
+        pytest.skip("only Linux tells how much memory a part of a program needed")
+    Path("/proc/self/clear_refs").write_text("5")  # forget the largest there was
+    before = _largest_mb()
+    yield
+    assert _largest_mb() - before < megabytes
+
+
+def _largest_mb() -> float:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) / 1024

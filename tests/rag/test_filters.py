@@ -1,11 +1,12 @@
 """Conditions as data: what they mean, in memory and in SQL, and which are refused."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dialoom.rag.errors import InvalidOptionsError
@@ -61,18 +62,23 @@ def piece(number: int, metadata: dict[str, MetaValue]) -> Chunk:
     return Chunk(id=str(number), doc_id=f"d{number}", text="lamp", page=page, metadata=metadata)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(METADATA, CONDITIONS)
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteVectorStore]:
+    with SqliteVectorStore(tmp_path_factory.mktemp("filters") / "index.sqlite") as store:
+        yield store
+
+
+@settings(max_examples=200, deadline=None)
+@given(metadata=METADATA, condition=CONDITIONS)
 def test_sql_lets_the_same_chunks_through_as_the_condition_itself(
-    tmp_path: Path, metadata: list[dict[str, MetaValue]], condition: Condition
+    index: SqliteVectorStore, metadata: list[dict[str, MetaValue]], condition: Condition
 ) -> None:
     chunks = [piece(number, each) for number, each in enumerate(metadata)]
     wanted = [chunk.id for chunk in chunks if condition(chunk)]
-    with SqliteVectorStore(tmp_path / "index.sqlite") as store:
-        store.clear()
-        store.add(chunks, np.ones((len(chunks), 2), np.float32))
-        found = [hit.chunk.id for hit in store.search(np.ones(2, np.float32), 9, where=condition)]
-        worded = [hit.chunk.id for hit in store.search_words("lamp", 9, where=condition)]
+    index.clear()
+    index.add(chunks, np.ones((len(chunks), 2), np.float32))
+    found = [hit.chunk.id for hit in index.search(np.ones(2, np.float32), 9, where=condition)]
+    worded = [hit.chunk.id for hit in index.search_words("lamp", 9, where=condition)]
     assert (found, worded) == (wanted, wanted)
 
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from dialoom.rag.embed import Embedder, HashEmbedder, LanguageLimited, check_vectors
+from dialoom.rag.embed import Embedder, HashEmbedder, check_vectors, languages_of
 from dialoom.rag.errors import InvalidOptionsError
 from dialoom.rag.types import FloatMatrix, FloatVector
 
@@ -39,7 +39,7 @@ class CachedEmbedder:
         if isinstance(embedder, HashEmbedder):
             raise InvalidOptionsError("hash vectors cost less than a look-up; leave out the cache")
         self.id, self.model, self.dim = embedder.id, embedder.model, embedder.dim
-        self.languages = embedder.languages if isinstance(embedder, LanguageLimited) else ()
+        self.languages = languages_of(embedder)
         self._embedder = embedder
         self._cache = cache
         self._space = f"{self.id}\0{self.model}\0{self.dim}\0".encode(errors="surrogatepass")

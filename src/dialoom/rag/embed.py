@@ -146,6 +146,11 @@ def check_vectors(vectors: FloatMatrix, *, texts: int, embedder: Embedder) -> Fl
     return matrix
 
 
+def languages_of(embedder: Embedder) -> tuple[str, ...]:
+    """What an embedder says that it was trained on; none for not said."""
+    return embedder.languages if isinstance(embedder, LanguageLimited) else ()
+
+
 def places_of_words(texts: Sequence[str]) -> list[int]:
     """The places of the texts that are not blank: of the others no model can say anything."""
     return [place for place, text in enumerate(texts) if text.strip()]

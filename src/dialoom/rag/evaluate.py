@@ -8,7 +8,7 @@ import msgspec
 from dialoom.llm import OfflineProvider, Provider
 from dialoom.rag.chunk import Chunker, SlidingWindowChunker
 from dialoom.rag.context import ContextSource
-from dialoom.rag.embed import Embedder, HashEmbedder
+from dialoom.rag.embed import Embedder, HashEmbedder, languages_of
 from dialoom.rag.errors import InvalidOptionsError
 from dialoom.rag.evaluate_metrics import DEPTH, Figure, Outcome, figure, ndcg, recall_at, reciprocal_rank
 from dialoom.rag.evaluate_set import Answered, EvalSet
@@ -18,9 +18,10 @@ from dialoom.rag.ingest import replace_documents
 from dialoom.rag.memory_store import InMemoryVectorStore
 from dialoom.rag.query import RagConfig, build_rag_query_graph
 from dialoom.rag.retrieve import LexicalRetriever, Retriever, Search, VectorRetriever
-from dialoom.rag.types import ScoredChunk
+from dialoom.rag.types import FloatVector, ScoredChunk
 
 _POOL = 50
+_NAME_WIDTH = 21
 _WORDS = (0.0, 0.5, 1.0, 2.0, 4.0)
 _CONSTANTS = (5, 20, 60)
 
@@ -135,6 +136,8 @@ async def eval_lines(
 ) -> list[str]:
     """The lines of `dialoom rag eval`: a table of retrievers, what answers cite, and weights if asked for."""
     embedder, chunker = embedder or HashEmbedder(), chunker or SlidingWindowChunker()
+    if not isinstance(embedder, HashEmbedder):  # which costs nothing, and which retrievers have to know
+        embedder = _AskedOnce(embedder)
     store = await build_eval_index(questions, embedder, chunker)
     retrievers: dict[str, Retriever] = {
         "words": LexicalRetriever(store),
@@ -162,6 +165,22 @@ async def eval_lines(
     return lines
 
 
+class _AskedOnce:
+    """An embedder that is asked for the vector of a question once, whatever looks for it."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.id, self.model, self.dim = embedder.id, embedder.model, embedder.dim
+        self.languages = languages_of(embedder)
+        self.embed_documents = embedder.embed_documents
+        self._embedder = embedder
+        self._known: dict[str, FloatVector] = {}
+
+    async def embed_query(self, text: str) -> FloatVector:
+        if text not in self._known:
+            self._known[text] = await self._embedder.embed_query(text)
+        return self._known[text]
+
+
 def _outcome(asked: Answered, hits: Sequence[ScoredChunk], store: InMemoryVectorStore) -> Outcome:
     relevant = sum(asked.is_in(chunk) for chunk in store.chunks_of(asked.doc_id))
     found = [asked.is_in(hit.chunk) for hit in hits]
@@ -182,4 +201,4 @@ def _scores(outcomes: Sequence[Outcome]) -> RetrievalScores:
 
 
 def _row(name: str, cells: Sequence[str]) -> str:
-    return "  ".join([f"{name:10}", *(f"{cell:20}" for cell in cells)]).rstrip()
+    return "  ".join([f"{name:{_NAME_WIDTH}}", *(f"{cell:20}" for cell in cells)]).rstrip()

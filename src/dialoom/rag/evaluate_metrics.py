@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 DEPTH = 10
 _DRAWS = 1_000
+_VALUES_AT_ONCE = 1_000_000
 
 Values = NDArray[np.float64]
 
@@ -59,6 +60,8 @@ def figure(values: Sequence[float]) -> Figure:
     if not len(told):
         return Figure(0.0, 0.0, 0.0)
     rng = np.random.default_rng(len(told))
-    means = np.array([rng.choice(told, len(told)).mean() for _ in range(_DRAWS)])
+    at_once = max(_VALUES_AT_ONCE // len(told), 1)
+    sizes = [min(at_once, _DRAWS - drawn) for drawn in range(0, _DRAWS, at_once)]
+    means = np.concatenate([rng.choice(told, (size, len(told))).mean(axis=1) for size in sizes])
     low, high = np.quantile(means, [0.025, 0.975])
     return Figure(float(told.mean()), float(low), float(high))

@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from dialoom.rag.embed import Embedder, HashEmbedder, LanguageLimited
+from dialoom.rag.embed import Embedder, HashEmbedder, languages_of
 from dialoom.rag.errors import InvalidOptionsError
 from dialoom.rag.fusion import (
     RANK_CONSTANT,
@@ -123,9 +123,8 @@ class HybridRetriever:
         )
 
     def _known_scripts(self) -> frozenset[str] | None:
-        if not isinstance(self._embedder, LanguageLimited) or not self._embedder.languages:
-            return None
-        return scripts_of_languages(self._embedder.languages)
+        languages = languages_of(self._embedder)
+        return scripts_of_languages(languages) if languages else None
 
     def _sampled_scripts(self, store: PassageReader) -> frozenset[str]:
         documents = self._store.documents()
