@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from dialoom.llm import MockProvider, ProviderError, ReasoningDelta, TextDelta, Usage, UsageUpdate
+from dialoom.llm import FilePart, MockProvider, ProviderError, ReasoningDelta, TextDelta, Usage, UsageUpdate
 from dialoom.llm.messages import ToolCall, assistant, system, tool_result, user
 from dialoom.llm.mock import Gate
 from dialoom.rag import HashEmbedder
@@ -58,21 +58,22 @@ def _usage(usage: Usage) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize(
-    ("asked", "schema"),
+    ("asked", "wanted"),
     [
-        ({"type": "text"}, None),
-        ({"type": "json_object"}, {"type": "object"}),
-        ({"type": "json_schema", "json_schema": {"name": "city", "schema": CITY}}, CITY),
-        ({"type": "json_schema"}, {"type": "object"}),
+        ({"type": "text"}, (False, None)),
+        ({"type": "json_object"}, (True, None)),
+        ({"type": "json_schema", "json_schema": {"name": "city", "schema": CITY}}, (True, CITY)),
+        ({"type": "json_schema"}, (True, None)),
     ],
 )
 def test_the_form_of_an_answer_that_is_asked_for_reaches_the_model(
-    client: TestClient, provider: MockProvider, asked: object, schema: object
+    client: TestClient, provider: MockProvider, asked: object, wanted: object
 ) -> None:
     provider.queue_text("{}")
     said = {"messages": [{"role": "user", "content": "Where?"}], "response_format": asked}
     assert client.post(CHAT, json=said).status_code == 200
-    assert provider.requests[0].options.response_schema == schema
+    options = provider.requests[0].options
+    assert (options.json_mode, options.response_schema) == wanted
 
 
 def test_everything_a_caller_brings_reaches_the_model(client: TestClient, provider: MockProvider) -> None:
@@ -178,12 +179,42 @@ def test_a_stream_adds_up_to_the_answer(client: TestClient, provider: MockProvid
     assert found[-1]["choices"][0]["finish_reason"] == "tool_calls"
 
 
+def shown(url: str, role: str = "user") -> dict[str, object]:
+    content = [{"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": {"url": url}}]
+    return {"messages": [{"role": role, "content": content}]}
+
+
+def test_a_picture_in_a_message_reaches_the_model(client: TestClient, provider: MockProvider) -> None:
+    provider.queue_text("A pixel.")
+    assert client.post(CHAT, json=shown("data:image/png;base64,iVBORw==")).status_code == 200
+    picture = FilePart(data=b"\x89PNG", media_type="image/png")
+    assert provider.requests[0].messages == (user("What is it?", files=(picture,)),)
+
+
+@pytest.mark.parametrize(
+    ("url", "role", "told"),
+    [
+        ("http://10.0.0.1/secret.png", "user", "nothing is fetched for a caller"),
+        ("data:image/png,plain", "user", "nothing is fetched for a caller"),
+        ("data:image/png;base64,***", "user", "is not in base64"),
+        ("data:image/png;base64,", "user", "a file of 0 bytes"),
+        ("data:png;base64,iVBORw==", "user", "'png' is no media type"),
+        ("data:image/png;base64,iVBORw==", "assistant", "holds no pictures"),
+    ],
+)
+def test_a_picture_that_is_elsewhere_or_none_is_refused(
+    client: TestClient, url: str, role: str, told: str
+) -> None:
+    answer = client.post(CHAT, json=shown(url, role))
+    assert (answer.status_code, told in answer.json()["error"]["message"]) == (422, True)
+
+
 def test_what_goes_wrong_is_said_as_those_clients_read_it(client: TestClient, provider: MockProvider) -> None:
     said = {"messages": [{"role": "user", "content": "Hi"}]}
     unknown = client.post(CHAT, json={**said, "model": "gpt-9"})
     assert (unknown.status_code, unknown.json()["error"]["code"]) == (404, "model_not_found")
-    picture = [{"type": "image_url", "image_url": {"url": "x"}}]
-    refused = client.post(CHAT, json={"messages": [{"role": "user", "content": picture}]})
+    sound = [{"type": "input_audio", "input_audio": {"data": "x", "format": "wav"}}]
+    refused = client.post(CHAT, json={"messages": [{"role": "user", "content": sound}]})
     assert (refused.status_code, refused.json()["error"]["type"]) == (422, "invalid_request_error")
     provider.queue_error(ProviderError("unavailable", "the server is down"))
     failed = client.post(CHAT, json=said)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from dialoom.llm import MockProvider, ProviderError, ReasoningDelta, TextDelta
+from dialoom.llm import FilePart, MockProvider, ProviderError, ReasoningDelta, TextDelta
 from dialoom.llm.messages import ToolCall, assistant, system, tool_result, user
 
 MESSAGES = "/v1/messages"
@@ -118,10 +118,28 @@ def test_what_goes_wrong_is_said_as_each_client_reads_it(client: TestClient, str
     assert client.get("/v1/responses").json()["error"]["code"] == "not_found"
 
 
+def picture(data: str, kind: str = "base64") -> dict[str, object]:
+    return {"type": "image", "source": {"type": kind, "media_type": "image/png", "data": data}}
+
+
+def test_a_picture_in_messages_reaches_the_model(client: TestClient, provider: MockProvider) -> None:
+    provider.queue_text("A pixel.")
+    said = [{"role": "user", "content": [picture("iVBORw=="), {"type": "text", "text": "What is it?"}]}]
+    assert client.post(MESSAGES, json={"max_tokens": 9, "messages": said}).status_code == 200
+    shown = FilePart(data=b"\x89PNG", media_type="image/png")
+    assert provider.requests[0].messages == (user("What is it?", files=(shown,)),)
+
+
 def test_messages_that_cannot_be_are_refused(client: TestClient) -> None:
     result = {"type": "tool_result", "tool_use_id": "c1", "content": "x"}
     call = {"type": "tool_use", "id": "c1", "name": "weather"}
-    for role, block, told in (("assistant", result, "no tool results"), ("user", call, "no tool calls")):
+    for role, block, told in (
+        ("assistant", result, "no tool results"),
+        ("assistant", picture("iVBORw=="), "no pictures"),
+        ("user", call, "no tool calls"),
+        ("user", picture("***"), "not in base64"),
+        ("user", picture("iVBORw==", kind="url"), "url"),
+    ):
         answer = client.post(
             MESSAGES, json={"max_tokens": 9, "messages": [{"role": role, "content": [block]}]}
         )

@@ -16,7 +16,7 @@ from dialoom.base.clock import SYSTEM_CLOCK, Clock
 from dialoom.base.errors import DialoomError, UsageError
 from dialoom.base.ids import new_id
 from dialoom.dialog import Center
-from dialoom.llm import ChatOptions, ChatResponse, Message, ToolSpec
+from dialoom.llm import ChatOptions, ChatResponse, FilePart, Message, ToolSpec
 from dialoom.llm.events import (
     ReasoningDelta,
     RefusalDelta,
@@ -27,6 +27,7 @@ from dialoom.llm.events import (
 )
 from dialoom.llm.messages import ToolCall, assistant, system, tool_result, user
 from dialoom.server.hub import encode_event
+from dialoom.server.inline_files import file_of_url
 from dialoom.server.model_names import answer_events, find_model, gathered, named_models
 from dialoom.server.problems import problem_of
 from dialoom.server.routes import AnyRoute, Call, Nothing, Route
@@ -34,7 +35,6 @@ from dialoom.server.sse import MEDIA_TYPE
 
 Fields: TypeAlias = dict[str, Any]
 _FINISH = {"stop": "stop", "tool_calls": "tool_calls", "length": "length", "content_filter": "content_filter"}
-_ANY_OBJECT: Fields = {"type": "object"}
 _Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
 
 
@@ -63,11 +63,38 @@ class CalledTool(msgspec.Struct, frozen=True):
     function: CalledFunction
 
 
+class TextPiece(msgspec.Struct, frozen=True, tag_field="type", tag="text"):
+    """Words."""
+
+    text: str
+
+
+class InputTextPiece(msgspec.Struct, frozen=True, tag_field="type", tag="input_text"):
+    """Words, as the newer API calls them."""
+
+    text: str
+
+
+class PictureAddress(msgspec.Struct, frozen=True):
+    """A picture as a data URL."""
+
+    url: str
+
+
+class PicturePiece(msgspec.Struct, frozen=True, tag_field="type", tag="image_url"):
+    """A picture a person shows."""
+
+    image_url: PictureAddress
+
+
+Piece: TypeAlias = TextPiece | InputTextPiece | PicturePiece
+
+
 class ChatMessage(msgspec.Struct, frozen=True):
-    """One message as callers write it; content parts other than text are refused."""
+    """One message as callers write it; only a person's holds pictures."""
 
     role: _Role
-    content: str | list[Fields] | None = None
+    content: str | list[Piece] | None = None
     tool_calls: list[CalledTool] | None = None
     tool_call_id: str | None = None
     name: str | None = None
@@ -226,26 +253,31 @@ class Completions:
 def _messages(given: Sequence[ChatMessage]) -> Iterator[Message]:
     for message in given:
         text = _text(message.content)
+        if message.role != "user" and _files(message.content):
+            raise UsageError(
+                f"a message of role {message.role} holds no pictures; put them in one of the user"
+            )
         match message.role:
             case "system" | "developer":
                 yield system(text)
             case "user":
-                yield user(text)
+                yield user(text, files=_files(message.content))
             case "assistant":
                 yield assistant(text, calls=tuple(map(_call, message.tool_calls or ())))
             case "tool" | "function":
                 yield tool_result(message.tool_call_id or message.name or "", text, name=message.name)
 
 
-def _text(content: str | list[Fields] | None) -> str:
+def _text(content: str | list[Piece] | None) -> str:
     if not isinstance(content, list):
         return content or ""
-    words: list[str] = []
-    for part in content:
-        if part.get("type") not in {"text", "input_text"} or not isinstance(part.get("text"), str):
-            raise UsageError("content parts other than text are not taken here; send text")
-        words.append(part["text"])
-    return "\n".join(words)
+    return "\n".join(each.text for each in content if not isinstance(each, PicturePiece))
+
+
+def _files(content: str | list[Piece] | None) -> tuple[FilePart, ...]:
+    if not isinstance(content, list):
+        return ()
+    return tuple(file_of_url(each.image_url.url) for each in content if isinstance(each, PicturePiece))
 
 
 def _call(call: CalledTool) -> ToolCall:
@@ -273,18 +305,9 @@ def _options(asked: ChatRequest) -> ChatOptions:
         tools=tuple(_tool(each.function) for each in tools),
         tool_choice=choice,
         parallel_tool_calls=asked.parallel_tool_calls,
-        response_schema=_schema(asked.response_format),
+        response_schema=asked.response_format.json_schema.schema or None,
+        json_mode=asked.response_format.type != "text",
     )
-
-
-def _schema(wanted: AnswerFormat) -> Fields | None:
-    match wanted.type:
-        case "text":
-            return None
-        case "json_object":
-            return _ANY_OBJECT
-        case "json_schema":
-            return wanted.json_schema.schema or _ANY_OBJECT
 
 
 def _tool(function: OfferedFunction) -> ToolSpec:

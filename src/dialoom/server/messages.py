@@ -14,6 +14,7 @@ from dialoom.llm import ChatOptions, ChatResponse, Message, ToolSpec
 from dialoom.llm.events import ReasoningDelta, ResponseCompleted, StreamEvent, TextDelta, ToolCallReady
 from dialoom.llm.messages import ToolCall, assistant, system, tool_result, user
 from dialoom.server.hub import encode_event
+from dialoom.server.inline_files import inline_file
 from dialoom.server.model_names import answer_events, find_model, gathered
 from dialoom.server.problems import problem_of
 from dialoom.server.routes import AnyRoute, Call, Nothing, Route
@@ -30,6 +31,20 @@ class TextBlock(msgspec.Struct, frozen=True, tag_field="type", tag="text"):
     """Words."""
 
     text: str
+
+
+class PictureSource(msgspec.Struct, frozen=True):
+    """The bytes of a picture; one that is elsewhere is not fetched."""
+
+    type: Literal["base64"]
+    media_type: str
+    data: str
+
+
+class PictureBlock(msgspec.Struct, frozen=True, tag_field="type", tag="image"):
+    """A picture in a user message."""
+
+    source: PictureSource
 
 
 class CallBlock(msgspec.Struct, frozen=True, tag_field="type", tag="tool_use"):
@@ -54,7 +69,7 @@ class ThoughtBlock(msgspec.Struct, frozen=True, tag_field="type", tag="thinking"
     thinking: str = ""
 
 
-Block: TypeAlias = TextBlock | CallBlock | ResultBlock | ThoughtBlock
+Block: TypeAlias = TextBlock | PictureBlock | CallBlock | ResultBlock | ThoughtBlock
 
 
 class SaidMessage(msgspec.Struct, frozen=True):
@@ -157,17 +172,21 @@ def _messages(said: SaidMessage) -> Iterator[Message]:
     texts = [block for block in said.content if isinstance(block, TextBlock)]
     calls = [block for block in said.content if isinstance(block, CallBlock)]
     results = [block for block in said.content if isinstance(block, ResultBlock)]
+    sources = [block.source for block in said.content if isinstance(block, PictureBlock)]
     if said.role == "assistant":
-        if results:
-            raise UsageError("an assistant message holds no tool results; put them in a user message")
+        if results or sources:
+            raise UsageError(
+                "an assistant message holds no tool results and no pictures; put them in a user message"
+            )
         yield assistant(_words(texts), calls=tuple(map(_call, calls)))
         return
     if calls:
         raise UsageError("a user message holds no tool calls; put them in an assistant message")
     for block in results:
         yield tool_result(block.tool_use_id, _words(block.content), is_error=block.is_error)
-    if texts or not results:
-        yield user(_words(texts))
+    if texts or sources or not results:
+        files = tuple(inline_file(each.media_type, each.data) for each in sources)
+        yield user(_words(texts), files=files)
 
 
 def _words(content: str | list[TextBlock]) -> str:
