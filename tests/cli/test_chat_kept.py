@@ -80,6 +80,17 @@ def test_without_a_conversation_there_is_nothing_to_go_on_with(terminal: Termina
     )
 
 
+def test_a_chat_that_is_left_without_a_word_leaves_no_conversation(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typing(monkeypatch, "/history", "/branch", "/new", "/quit")
+    shown = terminal.run("chat", "--offline")
+    assert shown.err.splitlines()[-1] == (
+        "dialoom: nothing was said yet, so there is nothing to branch from; say something first"
+    )
+    assert terminal.run("chat", "--list").code == 2
+
+
 async def test_the_conversations_there_are_can_be_listed_newest_first(
     terminal: Terminal, tmp_path: Path
 ) -> None:
@@ -212,10 +223,11 @@ async def test_skills_are_trusted_and_switched_on_and_prompts_are_said(
         .add_skill(Skill(name="brief", description="d"))
     )
     center.save_settings(tmp_path / "home/config/dialoom/center.json")
-    lines = ["/skills", "/skill rhyme", "/skill trust rhyme", "/skill rhyme", "/skill brief", "/skills"]
+    lines = ["/skills", "/skill rhyme", "/skill trust rhyme", "/skill rhyme", "/skill brief", "/skill rime"]
     typing(
         monkeypatch,
         *lines,
+        "/skills",
         "/prompt greet name=Ada",
         "/prompt greet",
         "/prompt no",
@@ -230,7 +242,8 @@ async def test_skills_are_trusted_and_switched_on_and_prompts_are_said(
         "rhyme is on\nbrief is on\nrhyme (on): Rhymes.\nHi.\n\n"
     )
     assert [line.removeprefix("dialoom: ") for line in shown.err.splitlines()[2:]] == [
-        "there is no skill 'rhyme' here; there are: brief",
+        "skill rhyme came with this project; look at it, then /skill trust rhyme",
+        "there is no skill 'rime' here; there are: brief, rhyme",
         "prompt greet needs name: /prompt greet NAME=VALUE ...",
         "there is no prompt 'no'; there are: greet",
         "name a skill: /skill NAME, or /skill trust NAME; /skills lists them",

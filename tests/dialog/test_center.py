@@ -92,6 +92,17 @@ async def test_dialogs_are_listed_and_found_by_what_was_said() -> None:
     assert len((await center.list_dialogs(limit=1)).headers) == 1
 
 
+async def test_a_dialog_in_which_nothing_happened_leaves_no_trace() -> None:
+    stores = memory()
+    async with Center(stores) as center:
+        await center.new_dialog().load()
+        await center.release_dialog(center.new_dialog().id)
+        center.new_dialog().set_title("plans")
+        await center.new_dialog().save()  # asked for
+    page = await stores.conversations.page()
+    assert sorted(header.title for header in page.headers) == ["", "plans"]
+
+
 async def test_opening_twice_gives_the_same_dialog_until_it_is_released() -> None:
     center = Center()
     dialog = center.new_dialog().append_message("user", "hi")

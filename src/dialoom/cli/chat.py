@@ -278,6 +278,8 @@ class _Chat:
         self._answer(text)
 
     def _branch(self, _: str) -> None:
+        if not self._dialog.message_count:
+            raise UsageError("nothing was said yet, so there is nothing to branch from; say something first")
         before = self._dialog.id
         self._turn_to(self._runner.run(self._dialog.branch()))
         print(f"a branch; the other one is kept: dialoom chat --resume {before}")

@@ -122,8 +122,14 @@ class ChatSkills:
         self._trust.trust(waiting[0])
 
     def switch_on(self, dialog: Dialog, name: str) -> None:
-        """Switch a skill on for the rest of the conversation. Raises `UsageError` for an unknown one."""
-        found = {skill.name: skill for skill in self.find().skills}
+        """Switch a skill on for the rest of the conversation.
+
+        Raises `UsageError` for one that is unknown, or not trusted.
+        """
+        seen = self.find()
+        found = {skill.name: skill for skill in seen.skills}
         if name in found:
             dialog.add_skill(found[name])
+        elif any(each.skill.name == name for each in seen.untrusted):
+            raise UsageError(f"skill {name} came with this project; look at it, then /skill trust {name}")
         dialog.activate_skill(name)

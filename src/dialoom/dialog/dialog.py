@@ -166,7 +166,7 @@ class Dialog(Spoken):
     async def load(self) -> None:
         """Read all of a long dialog, of which opening reads the end only."""
         self._check_open()
-        await self._journal.flush()
+        await self._journal.flush_changes()
         await self._journal.hold(0)
 
     async def branch(self, at: int | None = None) -> "Dialog":
@@ -207,7 +207,7 @@ class Dialog(Spoken):
         if not self._closed:
             await self._stop()
             try:
-                await self._journal.flush()
+                await self._journal.flush_changes()
             finally:
                 self._let_go("this dialog was closed; open it again with its center")
 

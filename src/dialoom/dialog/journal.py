@@ -105,7 +105,9 @@ class Journal:
     def renamed(self, conversation_id: str) -> "Journal":
         """Return an empty journal of another conversation with these settings, stored nowhere yet."""
         header = msgspec.structs.replace(self._header, id=conversation_id, title="")
-        return Journal(self._stores, header, self._settings, transcript=Transcript(), is_stored=False)
+        journal = Journal(self._stores, header, self._settings, transcript=Transcript(), is_stored=False)
+        journal._is_header_due = True
+        return journal
 
     def set(self, settings: DialogSettings) -> None:
         if settings != self._settings:
@@ -157,6 +159,11 @@ class Journal:
         """
         async with self._writing:
             await self._flush()
+
+    async def flush_changes(self) -> None:
+        """Do what `flush` does, but leave no trace of a new dialog in which nothing happened."""
+        if self._is_stored or self._due or self._is_header_due:
+            await self.flush()
 
     async def hold(self, start: int) -> None:
         """Read what stands before the entries held, from `start` on at least.
