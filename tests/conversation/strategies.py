@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from dialoom.conversation import Append, CardEntry, Entry, Record, TextEntry, Truncate
+from dialoom.conversation import Append, CardEntry, Conversation, Entry, Header, Record, TextEntry, Truncate
 from dialoom.llm.messages import ToolCall
 
 AWKWARD = st.sampled_from(
@@ -97,3 +97,19 @@ ENTRIES: st.SearchStrategy[Entry] = TEXT_ENTRIES | RESULTS | CARD_ENTRIES
 RECORDS: st.SearchStrategy[Record] = st.builds(
     Append, ENTRIES, st.none() | st.sampled_from(("k1", "k2", "k3"))
 ) | st.builds(Truncate, st.integers(0, 4))
+
+
+def conversations(ids: st.SearchStrategy[str]) -> st.SearchStrategy[Conversation]:
+    """Return whole conversations whose ids are of `ids`."""
+    headers = st.builds(
+        Header,
+        id=ids,
+        title=TEXTS,
+        branch_from=st.none() | st.just("parent"),
+        created=st.floats(0, 4e9),
+        updated=st.floats(0, 4e9),
+        workflow_mode=st.none() | st.booleans() | st.integers(0, 9) | TEXTS,
+        settings=st.dictionaries(TEXTS, SCALARS, max_size=2),
+        meta=st.dictionaries(st.sampled_from(("x", "其他")), SCALARS, max_size=2),
+    )
+    return st.builds(Conversation, headers, st.lists(RECORDS, max_size=8))
