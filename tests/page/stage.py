@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -94,9 +95,9 @@ class Stage:
         steps += [TextDelta(piece) if isinstance(piece, str) else piece for piece in pieces]
         self.provider.queue_events(*steps)
 
-    def conversation(self, *entries: Entry, title: str = "Prepared") -> str:
-        """Keep a conversation that holds `entries`, and return its id."""
-        now = time.time()
+    def conversation(self, *entries: Entry, title: str = "Prepared", at: str = "") -> str:
+        """Keep a conversation that holds `entries` since `at`, or now, and return its id."""
+        now = datetime.fromisoformat(at).timestamp() if at else time.time()
         header = Header(id=new_id(), title=title, created=now, updated=now)
         kept = Conversation(header, [Append(entry) for entry in entries])
         self.run(lambda: self.parts.store.create(kept))

@@ -9,6 +9,8 @@ from playwright.sync_api import Browser, Page, expect
 from dialoom.conversation import load_yaml
 from dialoom.dialog import Skill
 from dialoom.llm import ProviderError, Usage
+from dialoom.llm.mock import Gate
+from dialoom.tools import tool
 from tests.page.stage import Stage, ask, card, staged, text
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("page")]
@@ -20,11 +22,22 @@ PASSAGES = [
 ]
 
 
+HELD: list[Gate] = []
+
+
+@tool
+async def look_up(order: str) -> str:
+    """Find an order, once the newest gate is opened."""
+    HELD[-1].reached.set()
+    await HELD[-1].opened.wait()
+    return f"order {order} is on its way"
+
+
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """One server for all tests here: each has conversations of its own."""
     skills = [Skill(name="brief", description="Short answers", instructions="Say it in one sentence.")]
-    with staged(tmp_path_factory.mktemp("data"), skills=skills) as running:
+    with staged(tmp_path_factory.mktemp("data"), tools=[look_up], skills=skills) as running:
         yield running
 
 
@@ -193,14 +206,18 @@ def test_versions_come_with_arrows_once_they_are_answered_and_stand_together_in_
     expect(page.locator(".row.version", has_text="A question of versions").locator("time")).to_have_count(1)
 
 
-def test_a_call_that_takes_its_time_is_shown_once(page: Page, stage: Stage) -> None:
+def test_a_call_that_takes_its_time_is_shown_once_and_as_running(page: Page, stage: Stage) -> None:
     page.goto(stage.url)
-    stage.provider.queue_tool_call("slow-1", "refund", {"order": "7", "amount": 9})
-    stage.says("paid")
-    ask(page, "Pay order 7")
-    page.click("text=Approve")
-    answered(page, "paid")
+    HELD.append(stage.gate())
+    stage.provider.queue_tool_call("slow-1", "look_up", {"order": "7"})
+    stage.says("found")
+    ask(page, "Look order 7 up")
+    stage.reach(HELD[-1])
     expect(page.locator(".tool-call")).to_have_count(1)
+    expect(page.locator(".tool-call.running .tool-state")).to_have_text("running…")
+    stage.open(HELD[-1])
+    answered(page, "found")
+    expect(page.locator(".tool-call.done")).to_have_count(1)
 
 
 def test_what_goes_wrong_is_said_in_chinese_on_a_chinese_page(browser: Browser, stage: Stage) -> None:

@@ -12,9 +12,9 @@ from dialoom.llm import OfflineProvider
 from dialoom.llm.messages import SourcePart
 from dialoom.rag import LoadOptions, RagConfig
 from dialoom.server.knowledge import KnowledgeBases
-from tests.page.stage import Stage, ask, card, staged
+from tests.page.stage import BOUND, Stage, ask, card, conversation_id, staged
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("page")]
+pytestmark = pytest.mark.slow
 
 POINTS = "East,North,Height\n" + "\n".join(
     f"{x},{y},{2 * x + y}" for x in range(0, 100, 10) for y in range(0, 80, 10)
@@ -72,7 +72,7 @@ def test_a_file_of_points_is_uploaded_loaded_gridded_and_shown_as_a_map(page: Pa
     size.fill("5")
     grid.locator("label:has-text('dy') input").fill("5")
     grid.locator("button.primary").click()
-    expect(page.locator(".card[data-type=Plot] img")).to_be_visible()
+    expect(page.locator(".card[data-type=Plot] img")).to_be_visible(timeout=BOUND * 1000)  # another process
     expect(page.locator(".card[data-type=WorkflowStatus] li.done")).to_have_count(3)
     page.reload()
     expect(grid.locator("img.map")).to_be_visible()
@@ -81,6 +81,28 @@ def test_a_file_of_points_is_uploaded_loaded_gridded_and_shown_as_a_map(page: Pa
     assert 'point file "wells.csv" loaded: file=wells.csv, x=East, y=North, z=Height, points=80]' in sent
     assert "method=idw, cell=5.0×5.0, nodes=19×15" in sent
     assert "columnNames" not in sent
+
+
+def test_a_file_that_holds_no_points_is_refused_on_its_card(page: Page, stage: Stage) -> None:
+    opened(page, stage, card("XyzLoadCard", id="x", title="Points"))
+    points = page.locator(".card[data-type=XyzLoadCard]")
+    points.locator("input[type=file]").set_input_files(
+        {"name": "photo.png", "mimeType": "image/png", "buffer": b"\x89PNG\r\n\x1a\n" + bytes(64)}
+    )
+    expect(points.locator("p.problem, p.warning").first).to_be_visible()
+    expect(points.locator("button.load")).to_be_disabled()
+    points.locator("input[type=file]").set_input_files(
+        {"name": "names.csv", "mimeType": "text/csv", "buffer": "x,y,z\na,b,c\n东,北,高\n".encode()}
+    )
+    expect(points).to_contain_text("names.csv")
+    for axis in "xyz":
+        points.locator("label", has_text=re.compile(f"^{axis}")).locator("select").select_option(axis)
+    expect(points.locator("button.load")).to_be_disabled()  # it would load what is stored, not what is shown
+    points.locator("text=Apply").click()
+    expect(points.locator("button.load")).to_be_enabled()
+    points.locator("button.load").click()
+    expect(points.locator("p.problem")).to_be_visible()
+    expect(page.locator(".badge.loaded")).to_have_count(0)
 
 
 def test_a_grid_that_cannot_be_computed_says_why_on_its_card(page: Page, stage: Stage) -> None:
@@ -112,6 +134,22 @@ def test_a_knowledge_card_takes_a_document_in_and_answers_from_it(page: Page, st
     assert [part.text for part in parts if isinstance(part, SourcePart)] == [ARM]
     shown.locator("text=Remove").click()
     expect(shown.locator("li")).to_have_count(0)
+
+
+def test_a_run_is_stopped_from_the_card_that_tells_of_it(page: Page, stage: Stage) -> None:
+    gate = stage.gate()
+    stage.says("Once upon ", gate, "a time")
+    ask(page, "Tell")
+    stage.reach(gate)
+    told_in = conversation_id(page)
+    run = page.request.get(f"{stage.url}/api/v1/conversations/{told_in}/entries").json()["run"]["id"]
+    steps = [{"id": "a", "displayName": "Tell", "status": "running"}, {"id": "b", "displayName": "End"}]
+    opened(page, stage, card("WorkflowStatus", id="w", title="Job", runId=run, steps=steps))
+    page.click(".card >> text=Cancel")
+    expect(page.locator(".badge.cancelled")).to_be_visible()
+    expect(page.locator(".card li.skipped")).to_have_count(2)
+    page.goto(f"{stage.url}/c/{told_in}")
+    expect(page.locator(".entry.assistant .status")).to_have_text("Stopped before the end.")
 
 
 def test_a_workflow_that_is_over_is_said_to_be_and_one_of_no_run_is_refused(page: Page, stage: Stage) -> None:

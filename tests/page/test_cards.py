@@ -9,7 +9,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from dialoom.conversation import CardEntry, dump_yaml, load_yaml, prompt
 from tests.page.stage import REFUND, Stage, ask, card, conversation_id, text
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("page")]
+pytestmark = pytest.mark.slow
 
 
 def opened(page: Page, stage: Stage, *cards: CardEntry) -> str:
@@ -193,6 +193,22 @@ def test_columns_are_matched_by_name_corrected_and_confirmed(page: Page, stage: 
     page.click("text=Confirm")
     expect(page.locator(".badge.confirmed")).to_be_visible()
     assert "x=East, y=North" in note(stage, known)
+
+
+def test_columns_are_matched_by_dragging_and_with_the_keys_alone(page: Page, stage: Stage) -> None:
+    wanted = {"requiredColumns": ["depth", "age"], "previewColumns": ["tiefe", "alter"]}
+    known = opened(page, stage, card("ColumnMatch", id="m", title="Columns", **wanted))
+    page.drag_and_drop(".chip:has-text('tiefe')", "tr:has-text('depth')")
+    expect(page.locator("select[aria-label=depth]")).to_have_value("tiefe")
+    expect(page.locator(".card .chip")).to_have_text(["alter"])
+    page.focus("select[aria-label=age]")
+    page.keyboard.type("alt")
+    expect(page.locator("select[aria-label=age]")).to_have_value("alter")
+    page.keyboard.press("Tab")
+    expect(page.locator(".card button.primary")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator(".badge.confirmed")).to_be_visible()
+    assert "depth=tiefe, age=alter" in note(stage, known)
 
 
 def test_a_tool_waits_for_approval_and_runs_with_the_arguments_a_person_gave(

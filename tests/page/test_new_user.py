@@ -13,7 +13,7 @@ from tests.page.stage import ask, conversation_id
 ROOT = Path(__file__).parents[2]
 BOUND = 20.0
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("page")]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture

@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from dialoom.conversation import TextEntry
 from tests.page.stage import BOUND, Stage, ask, card, conversation_id, staged, text
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("page")]
+pytestmark = pytest.mark.slow
 
 
 def test_a_question_is_answered_and_still_there_after_a_reload(page: Page, stage: Stage) -> None:
@@ -179,18 +179,35 @@ def test_a_lost_session_keeps_the_words_and_goes_on_in_place(
     expect(page.locator(".entry.assistant:not(.live) .text")).to_have_text("kept")
 
 
-@pytest.mark.parametrize(
-    "zone", ["America/Los_Angeles", "Europe/Berlin", "Asia/Shanghai", "Pacific/Auckland"]
-)
-def test_days_are_those_of_the_reader(stage: Stage, context: BrowserContext, zone: str) -> None:
-    stage.conversation(text("user", "now"), title="Now")
-    browser = context.browser
-    assert browser is not None
-    here = browser.new_context(timezone_id=zone, locale="en-US")
-    page = here.new_page()
+def test_days_are_those_of_the_reader(stage: Stage, browser: Browser) -> None:
+    stage.conversation(text("user", "now"), title="At noon", at="2026-11-29T12:00:00Z")
+    stage.conversation(text("user", "now"), title="At eight", at="2026-11-29T20:00:00Z")
+    listed = {zone: groups_in(browser, stage, zone) for zone in ZONES}
+    assert listed == ZONES
+
+
+ZONES = {
+    "America/Los_Angeles": ["Today", "At eight", "At noon"],  # 29 November, half past ten in the evening
+    "Europe/Berlin": ["Yesterday", "At eight", "At noon"],  # the 30th, early
+    "Asia/Shanghai": ["Today", "At eight", "Yesterday", "At noon"],
+    "Pacific/Auckland": [
+        "Today",
+        "At eight",
+        "At noon",
+    ],  # the 30th began at eleven o'clock of the 29th in UTC
+}
+
+
+def groups_in(browser: Browser, stage: Stage, zone: str) -> list[str]:
+    """Return the headings and titles of the list for a reader in `zone`, at 06:30 UTC of 30 November."""
+    context = browser.new_context(timezone_id=zone, locale="en-US")
+    page = context.new_page()
+    page.clock.set_fixed_time("2026-11-30T06:30:00Z")
     page.goto(stage.login_url())
-    expect(page.locator(".rail-list h2")).to_have_text("Today")
-    here.close()
+    expect(page.locator(".row")).to_have_count(2)
+    found = page.locator(".rail-list h2, .rail-list .name").all_inner_texts()
+    context.close()
+    return found
 
 
 def test_a_server_that_ends_during_an_answer_and_starts_again_goes_on_in_the_open_tab(

@@ -25,6 +25,7 @@ export default function XyzCard(props: CardProps) {
   const [layout, write, forget] = useCardDraft(props, start);
   const { busy, problem, act } = useActions(props);
   const done = isDone(card) || shown.locked;
+  const dirty = JSON.stringify(layout) !== JSON.stringify(start);
   const stats = recordOf(card.stats);
   const warnings = listOf<string>(card.warnings);
   const configure = async () => {
@@ -33,7 +34,8 @@ export default function XyzCard(props: CardProps) {
   };
   return (
     <form className="fields" onSubmit={(event) => { event.preventDefault(); void configure(); }}>
-      {card.fileName ? <p><b>{String(card.fileName)}</b> <span className="help">{card.sizeBytes ? t("bytes", { count: number(Number(card.sizeBytes)) }) : ""}</span></p> : <FileField common={{ "aria-label": t("pointFile") }} value={String(card.fileId ?? "")} accept=".xyz,.csv,.tsv,.txt,.dat,.xlsx" onChange={(fileId) => void act("configure", { fileId })} />}
+      {card.fileName ? <p><b>{String(card.fileName)}</b> <span className="help">{card.sizeBytes ? t("bytes", { count: number(Number(card.sizeBytes)) }) : ""}</span></p> : null}
+      {!done && <FileField common={{ "aria-label": t("pointFile") }} value="" accept=".xyz,.csv,.tsv,.txt,.dat,.xlsx" onChange={(fileId) => void act("configure", { fileId })} />}
       {warnings.map((warning) => <p key={warning} className="warning">{warning}</p>)}
       {!done && (
         <div className="line wrap">
@@ -69,8 +71,8 @@ export default function XyzCard(props: CardProps) {
       {problem !== null && <p className="problem" role="alert">{problem}</p>}
       {!done && (
         <div className="buttons">
-          <button type="submit" disabled={busy}>{t("apply")}</button>
-          <button type="button" className="primary" disabled={busy || !layout.mapping.x || !layout.mapping.y || !layout.mapping.z} onClick={() => void act("load", {})}>{t("load")}</button>
+          <button type="submit" className={dirty ? "primary" : ""} disabled={busy || !dirty}>{t("apply")}</button>
+          <button type="button" className={dirty ? "load" : "primary load"} disabled={busy || dirty || !layout.mapping.x || !layout.mapping.y || !layout.mapping.z} onClick={() => void act("load", {})}>{t("load")}</button>
         </div>
       )}
     </form>
