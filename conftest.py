@@ -5,23 +5,41 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from coverage import Coverage
 from hypothesis import HealthCheck, settings
 from sybil import Example, Sybil
-from sybil.integration.pytest import SybilItem
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 from dialoom.cli.config import load_config
 
 ROOT = Path(__file__).parent
+LONGEST = (
+    "tests/stores/test_conversation_round_trips.py",
+    "tests/stores/test_checkpoint_stores.py",
+    "tests/llm/test_real_model.py",
+    "tests/peers/test_mcp_conformance.py",
+    "tests/llm/test_wire_cases.py",
+    "tests/agent/test_restart.py",
+    "tests/cli/test_mcp.py",
+    "tests/peers/test_llmock.py",
+)
 
 # A fresh checkout builds hypothesis' tables during the first example, and a shared machine is slow at times:
 # neither is a fault of what is tested.
 settings.register_profile("dialoom", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("dialoom")
+
+# The suite starts hundreds of programs. Where no bytecode is kept, each of them would compile dialoom anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+TRACED_CHILDREN = "COVERAGE_PROCESS_CONFIG"
 
 
 def open_desk(namespace: dict[str, Any]) -> None:
@@ -55,14 +73,51 @@ def run_shell(example: Example) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.hookimpl(tryfirst=True)
+class WholeFiles(LoadFileScheduling):
+    """A file is the work of one worker, and so is all that asks the one local model."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = nodeid.split("::", 1)[0]
+        return "the local model" if "_real_" in path else path
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> WholeFiles:
+    config.option.loadscopereorder = False  # by the order below, not by how many tests a file has
+    return WholeFiles(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the blocks of one page, and the tests of the one local model, on one worker."""
+    """Begin with the files that take longest, or one worker is left alone with them at the end."""
     for item in items:
-        if isinstance(item, SybilItem):
-            item.add_marker(pytest.mark.xdist_group(str(item.path)))
-        elif item.get_closest_marker("real_model"):
-            item.add_marker(pytest.mark.xdist_group("real-model"))
+        assert "_real_" in item.path.name or not item.get_closest_marker("real_model"), item.nodeid
+    items.sort(key=lambda item: _place(item.path.relative_to(ROOT).as_posix()))
+
+
+"""The files that take longest, the longest first."""
+
+
+def _place(path: str) -> int:
+    return LONGEST.index(path) if path in LONGEST else len(LONGEST)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Run what is slow, and what it starts, untraced: it would take three times as long.
+
+    The floors of coverage are held by the other tests alone.
+    """
+    traced = Coverage.current()
+    if traced is None or not item.get_closest_marker("slow"):
+        return (yield)
+    children = os.environ.pop(TRACED_CHILDREN, None)
+    traced.stop()
+    try:
+        return (yield)
+    finally:
+        traced.start()
+        if children is not None:
+            os.environ[TRACED_CHILDREN] = children
 
 
 def read_toml(example: Example) -> None:

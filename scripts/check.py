@@ -15,7 +15,7 @@ GATES = {
     "lint": [BIN / "ruff", "check", "--quiet", *CODE],
     "layers": [BIN / "lint-imports", "--no-cache"],
     "types": [BIN / "pyright", "--warnings"],
-    "tests": [BIN / "pytest", "-q", "-x", "-n", "2", "--dist", "loadgroup", *FAST],
+    "tests": [BIN / "pytest", "-q", "-x", "-n", "2", *FAST],
 }
 
 

@@ -21,19 +21,7 @@ def run_module(*command: str) -> subprocess.CompletedProcess[str]:
 
 def run_suite(arguments: list[str]) -> tuple[int, str]:
     """Run pytest under coverage, printing as it goes; return its exit code and its summary line."""
-    command = [
-        sys.executable,
-        "-m",
-        "coverage",
-        "run",
-        "-m",
-        "pytest",
-        "-n",
-        "2",
-        "--dist",
-        "loadgroup",
-        *arguments,
-    ]
+    command = [sys.executable, "-m", "coverage", "run", "-m", "pytest", "-n", "2", *arguments]
     last = ""
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as suite:
         assert suite.stdout is not None

@@ -25,7 +25,6 @@ from tests.peers.judge import Judge, command, running
 START = command()
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.xdist_group("llmock"),
     pytest.mark.skipif(
         START is None, reason="NOTICE: no foreign judge: llmock is not installed (llmock==0.2.2)"
     ),

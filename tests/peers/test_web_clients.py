@@ -15,7 +15,6 @@ HERE = Path(__file__).parent
 BOUND = 100.0
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.xdist_group("foreign"),
     pytest.mark.skipif(
         shutil.which("node") is None or not (HERE / "node_modules/@ag-ui/client").is_dir(),
         reason="NOTICE: no foreign clients: make .venv/peers.stamp (npm)",

@@ -16,7 +16,6 @@ PEERS = ROOT / ".venv-peers" / "bin"
 BOUND = 100.0
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.xdist_group("foreign"),
     pytest.mark.skipif(
         not (PEERS / "python").exists(), reason="NOTICE: no foreign clients: make .venv-peers/peers.stamp"
     ),
