@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dialoom.agent.guards import Allow, Block, Blocked, Guards, Passed, Replace
-from dialoom.agent.guards_shipped import MAX_BLOTTED, MAX_SEARCHED, AllowTools, Deny, MaxLength, Redact
+from dialoom.agent.guards_shipped import MAX_BLOTTED, MAX_SEARCHED, AllowTools, Forbid, MaxLength, Redact
 from dialoom.base.cancel import Cancelled
 from dialoom.base.errors import UsageError
 from dialoom.llm import ToolCall
@@ -137,11 +137,18 @@ def test_only_listed_tools_are_let_through() -> None:
 
 
 def test_a_text_with_a_denied_pattern_is_blocked() -> None:
-    deny = Deny(r"(?i)\bpassword\b", r"\d{16}", reason="no secrets please")
-    assert deny("my PassWord is x") == Block("no secrets please")
-    assert deny("4111111111111111") == Block("no secrets please")
-    assert deny("passwords are long") == Allow()
-    assert Deny("x")("xx") == Block("the text holds what is not allowed here")
+    forbid = Forbid(r"(?i)\bpassword\b", r"\d{16}", reason="no secrets please")
+    assert forbid("my PassWord is x") == Block("no secrets please")
+    assert forbid("4111111111111111") == Block("no secrets please")
+    assert forbid("passwords are long") == Allow()
+    assert Forbid("x")("xx") == Block("the text holds what is not allowed here")
+
+
+def test_guards_that_would_guard_nothing_or_everything_are_refused() -> None:
+    with pytest.raises(UsageError, match="nothing is forbidden; give one pattern or more"):
+        Forbid()
+    with pytest.raises(UsageError, match=r"allowed by a list of names; write AllowTools\(\['pay'\]\)"):
+        AllowTools("pay")
 
 
 @pytest.mark.parametrize(
@@ -152,7 +159,10 @@ def test_a_text_with_a_denied_pattern_is_blocked() -> None:
         (r"card \d+( \d+)*", "a card 12 34 56 is card 7", "a [redacted] is [redacted]"),
         (r"(?i)secret", "topSecret! plans", "[redacted]! plans"),
         (r"\$\d+", "costs $5, ok", "costs [redacted] ok"),
-        ("天", "今天 好", "[redacted] 好"),
+        ("天", "今天 好", "今[redacted] 好"),
+        (r"1\d{10}", "我的电话是13800138000，请打给我。", "我的电话是[redacted]，请打给我。"),
+        (r"[\w.]+@[\w.]+", "写给ada@x.org或（bob@y.de）吧", "写给[redacted]或（[redacted]）吧"),
+        ("身份证号?[0-9X]+", "张三，身份证号11010119900101，好的", "张三，[redacted]，好的"),
     ],
 )
 def test_words_with_a_pattern_are_blotted_out(pattern: str, text: str, left: str) -> None:
@@ -167,7 +177,7 @@ def test_a_text_without_the_pattern_stays_as_it_is() -> None:
 
 def test_what_is_too_long_or_too_much_is_blocked_rather_than_passed() -> None:
     too_long = Block(f"the text has more than {MAX_SEARCHED} characters, so it cannot be searched")
-    assert Deny("a")("b" * (MAX_SEARCHED + 1)) == too_long
+    assert Forbid("a")("b" * (MAX_SEARCHED + 1)) == too_long
     assert Redact("a")("b" * (MAX_SEARCHED + 1)) == too_long
     too_many = Block(f"the text holds more than {MAX_BLOTTED} things to blot out")
     assert Redact("a")("a " * (MAX_BLOTTED + 1)) == too_many
@@ -176,7 +186,7 @@ def test_what_is_too_long_or_too_much_is_blocked_rather_than_passed() -> None:
 @pytest.mark.parametrize("pattern", [r"(?=a)", r"(a)\1", "("])
 def test_a_pattern_that_linear_time_cannot_match_is_refused(pattern: str) -> None:
     with pytest.raises(UsageError, match=r"cannot be used; write it without lookaround and back references"):
-        Deny(pattern)
+        Forbid(pattern)
 
 
 def test_a_pattern_that_nothing_matches_is_refused() -> None:
@@ -190,7 +200,7 @@ def test_a_pattern_that_nothing_matches_is_refused() -> None:
 
 def test_a_hostile_text_cannot_hold_up_a_pattern() -> None:
     # either would take for ever with a matcher that backtracks
-    assert Deny("^(a+)+$")("a" * 50_000 + "!") == Allow()
+    assert Forbid("^(a+)+$")("a" * 50_000 + "!") == Allow()
     assert Redact("(a+)+b c")("aaaa b " * 50_000) == Allow()
 
 

@@ -29,6 +29,12 @@ NAMES = ("sku", "depot", "days")
         ),
         ("Look up a sku: it is printed on the box.", "Look up a sku: it is printed on the box.", {}),
         ("Units.  color: not a parameter", "Units.  color: not a parameter", {}),
+        ("库存。sku：货号，days: 天数", "库存。", {"sku": "货号", "days": "天数"}),
+        (
+            "库存。\n\n参数：\n    sku：货号\n    depot (str): 仓库",
+            "库存。",
+            {"sku": "货号", "depot": "仓库"},
+        ),
     ],
 )
 def test_inline_descriptions(text: str | None, description: str, parameters: dict[str, str]) -> None:

@@ -334,6 +334,25 @@ def test_a_method_without_its_object_is_refused_with_what_to_write() -> None:
         tool(Shop.sign)
 
 
+def test_a_field_for_a_default_is_refused_for_the_function_would_be_given_it() -> None:
+    def stock(days: int = pydantic.Field(5, description="ahead")) -> int:
+        return days
+
+    with pytest.raises(UsageError) as caught:
+        tool(stock)
+    assert str(caught.value) == (
+        "parameter 'days' of tool 'stock' has a Field for its default, which its function would get;"
+        " put it into the type, as in days: Annotated[int, Field(...)] = 5"
+    )
+
+
+@pytest.mark.parametrize("given", ["stock", 5])
+def test_what_cannot_be_called_is_no_tool(given: Any) -> None:
+    with pytest.raises(UsageError) as caught:
+        tool(given)
+    assert str(caught.value) == f"@tool was given {given!r}; write @tool, or @tool(name=...)"
+
+
 def test_options_without_sense_are_refused() -> None:
     with pytest.raises(
         UsageError, match="a tool has timeout 0; give seconds above 0, or None for the policy's"

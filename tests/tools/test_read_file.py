@@ -35,7 +35,7 @@ def root(tmp_path: Path) -> Path:
 
 
 async def read(root: Path, path: str) -> ToolResult:
-    registry = ToolRegistry([read_file_tool(root, max_bytes=100)])
+    registry = ToolRegistry([read_file_tool(str(root), max_bytes=100)])
     return await registry.execute(call("read_file", path=path))
 
 

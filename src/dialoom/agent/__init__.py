@@ -39,6 +39,7 @@ from dialoom.agent.guards import Blocked as Blocked
 from dialoom.agent.guards import Guards as Guards
 from dialoom.agent.guards import Replace as Replace
 from dialoom.agent.guards_shipped import AllowTools as AllowTools
+from dialoom.agent.guards_shipped import Forbid as Forbid
 from dialoom.agent.guards_shipped import MaxLength as MaxLength
 from dialoom.agent.guards_shipped import Redact as Redact
 from dialoom.agent.history import history_of as history_of

@@ -1,6 +1,6 @@
 """Guards that come with us: a longest length, patterns to refuse or to blot out, a list of tools.
 
-Exports for `dialoom.agent`: `AllowTools`, `Deny`, `MaxLength`, `Redact`.
+Exports for `dialoom.agent`: `AllowTools`, `Forbid`, `MaxLength`, `Redact`.
 """
 
 import re
@@ -19,7 +19,10 @@ MAX_SEARCHED: Final = 1_000_000
 MAX_BLOTTED: Final = 5_000
 """A text with more matches than this is blocked as a whole."""
 _REACH: Final = 8
-_WORD: Final = re.compile(r"\S+")
+_SINGLE: Final = "\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef"
+"""Characters that are words, or their punctuation, of languages that set none apart."""
+_LETTER: Final = rf"[^\s{_SINGLE}]"
+_WORD: Final = re.compile(rf"[{_SINGLE}]|{_LETTER}+")
 _TOO_LONG: Final = Block(f"the text has more than {MAX_SEARCHED} characters, so it cannot be searched")
 _TOO_MANY: Final = Block(f"the text holds more than {MAX_BLOTTED} things to blot out")
 
@@ -38,13 +41,15 @@ class MaxLength:
         return Block(f"the text has {len(text)} characters; at most {self._most} are let through")
 
 
-class Deny:
+class Forbid:
     """Blocks texts in which a pattern is found; `reason` says why. For `input`, `output` and `after_tool`.
 
     Patterns are matched in linear time, so lookaround and back references are refused with `UsageError`.
     """
 
     def __init__(self, *patterns: str, reason: str = "the text holds what is not allowed here") -> None:
+        if not patterns:
+            raise UsageError("nothing is forbidden; give one pattern or more")
         self._patterns = [_Pattern(pattern) for pattern in patterns]
         self._reason = reason
 
@@ -58,12 +63,13 @@ class Redact:
     """Blots out the words in which a pattern is found. For `input`, `output` and `after_tool`.
 
     Whole words go, without the punctuation around them when the pattern is found within; a match may span
-    up to nine words. Pieces of the text are searched, so leave `^` and `$` out. Patterns are those of `Deny`.
+    up to nine words. Where words are not set apart, as in Chinese, each character is one. Pieces of the text
+    are searched, so leave `^` and `$` out. Patterns are those of `Forbid`.
     """
 
     def __init__(self, pattern: str, *, replacement: str = "[redacted]") -> None:
         self._pattern = _Pattern(pattern)
-        self._whole = _Pattern(rf"^\S*?(?:{pattern})\S*$")
+        self._whole = _Pattern(rf"^{_LETTER}*?(?:{pattern}){_LETTER}*$")
         self._replacement = replacement
 
     def __call__(self, text: str, _call: ToolCall | None = None, /) -> Allow | Replace[str] | Block:
@@ -131,6 +137,8 @@ class AllowTools:
     """Blocks calls of all other tools. For `before_tool`."""
 
     def __init__(self, names: Iterable[str]) -> None:
+        if isinstance(names, str):
+            raise UsageError(f"tools are allowed by a list of names; write AllowTools([{names!r}])")
         self._names = frozenset(names)
 
     def __call__(self, call: ToolCall, /) -> Allow | Block:

@@ -5,8 +5,8 @@ from collections.abc import Collection, Mapping
 from inspect import cleandoc
 from typing import NamedTuple
 
-_SECTION = re.compile(r"(?:Args|Arguments|Parameters):\s*")
-_ENTRY = re.compile(r"\*{0,2}(\w+)\s*(?:\([^()]*\))?:\s*(.*)")
+_SECTION = re.compile(r"(?:Args|Arguments|Parameters|参数)[:：]\s*")
+_ENTRY = re.compile(r"\*{0,2}(\w+)\s*(?:\([^()]*\))?[:：]\s*(.*)")
 
 
 class Documentation(NamedTuple):
@@ -20,7 +20,8 @@ def read_docstring(text: str | None, names: Collection[str]) -> Documentation:
     """Return what `text` says. `names` are the parameters that may be described.
 
     Two forms are read: a Google section `Args:`, and `name: description` at the start of a line or after
-    a sentence or two spaces, as in `Units on hand.  sku: article number`.
+    a sentence or two spaces, as in `Units on hand.  sku: article number`. Both may be written with the marks
+    of Chinese, and a section may be called `参数`.
     """
     rest, listed = _take_section(cleandoc(text or "").splitlines(), names)
     description, inline = _take_inline("\n".join(rest), [name for name in names if name not in listed])
@@ -52,12 +53,14 @@ def _take_inline(text: str, names: Collection[str]) -> tuple[str, dict[str, str]
     if not names:
         return text, {}
     name = "|".join(map(re.escape, names))
-    label = re.compile(rf"(?:(?:\A|\n)[ \t]*|[ \t]{{2,}}|(?<=[.;,])[ \t]+)({name}):[ \t]+")
+    label = re.compile(
+        rf"(?:(?:\A|\n)[ \t]*|[ \t]{{2,}}|(?<=[.;,])[ \t]+|(?<=[。；，]))({name})(?::[ \t]+|：[ \t]*)"
+    )
     description, *parts = label.split(text)
     found: dict[str, str] = {}
     for key, words in zip(parts[::2], parts[1::2], strict=True):
         own, gap, rest = words.partition("\n\n")
-        found.setdefault(key, " ".join(own.split()).rstrip(",;"))
+        found.setdefault(key, " ".join(own.split()).rstrip(",;，；"))
         description += gap + rest
     return description, found
 

@@ -5,6 +5,8 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Generic, ParamSpec, TypeVar, cast, overload
 
+from dialoom.base.errors import UsageError
+from dialoom.base.text import one_line
 from dialoom.tools.context import ToolContext
 from dialoom.tools.signature import Signature
 from dialoom.tools.tool import Tool, ToolOptions
@@ -74,7 +76,7 @@ def tool(
 
     Every parameter needs a type hint; one of type `ToolContext` is filled in and hidden. A parameter is
     described by `Annotated[int, "words"]`, by a line `name: words` of the docstring, or in its `Args:`.
-    Raises `UsageError` when the signature cannot be written as JSON Schema.
+    Raises `UsageError` for what is no function, and when its signature cannot be written as JSON Schema.
     """
     options = ToolOptions(
         requires_approval=requires_approval,
@@ -87,7 +89,11 @@ def tool(
         kind = AsyncFunctionTool[P, R] if _is_async(wrapped) else FunctionTool[P, R]
         return kind(wrapped, name=name or _name_of(wrapped), options=options)
 
-    return wrap if function is None else wrap(function)
+    if function is None:
+        return wrap
+    if not callable(function):
+        raise UsageError(f"@tool was given {one_line(repr(function), 80)}; write @tool, or @tool(name=...)")
+    return wrap(function)
 
 
 def _is_async(function: Callable[..., object]) -> bool:

@@ -44,6 +44,13 @@ class ModelType(Protocol):
     def model_validate(self, value: object, /) -> object: ...
 
 
+@runtime_checkable
+class MarksField(Protocol):
+    """What pydantic's `Field(...)` returns."""
+
+    def is_required(self) -> bool: ...
+
+
 class Signature:
     """What a tool function takes: `schema` for the model, `decode` for its arguments.
 
@@ -96,20 +103,30 @@ def _read_parameters(function: Callable[..., object], name: str) -> list[inspect
             "define the types at the top of its module"
         ) from error
     for parameter in signature.parameters.values():
-        if parameter.kind not in _FIELDS_ONLY:
-            raise UsageError(
-                f"tool {name!r} takes {parameter}; models name each argument, so name each parameter"
-            )
-        if parameter.annotation is inspect.Parameter.empty:
-            if parameter.name == "self":
-                raise UsageError(
-                    f"{name!r} is a method; make a tool of it on an object, as in tool(archive.{name})"
-                )
-            raise UsageError(f"parameter {parameter.name!r} of tool {name!r} has no type hint; add one")
+        _check_parameter(parameter, name)
     return [
         each.replace(annotation=hints.get(each.name, each.annotation))
         for each in signature.parameters.values()
     ]
+
+
+def _check_parameter(parameter: inspect.Parameter, tool: str) -> None:
+    own = parameter.name
+    if parameter.kind not in _FIELDS_ONLY:
+        raise UsageError(
+            f"tool {tool!r} takes {parameter}; models name each argument, so name each parameter"
+        )
+    if parameter.annotation is inspect.Parameter.empty:
+        if own == "self":
+            raise UsageError(
+                f"{tool!r} is a method; make a tool of it on an object, as in tool(archive.{tool})"
+            )
+        raise UsageError(f"parameter {own!r} of tool {tool!r} has no type hint; add one")
+    if isinstance(parameter.default, MarksField):
+        raise UsageError(
+            f"parameter {own!r} of tool {tool!r} has a Field for its default, which its function would get;"
+            f" put it into the type, as in {own}: Annotated[int, Field(...)] = 5"
+        )
 
 
 def _hinted(function: Callable[..., object]) -> Callable[..., object]:

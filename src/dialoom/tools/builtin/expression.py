@@ -23,7 +23,7 @@ _SHOWN_PRECISION: Final = 17
 _TOKEN: Final = re.compile(
     r"\s*(?:(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|(\w+)|(//|\*\*|.))"
 )
-_SPELLINGS: Final = str.maketrans({"×": "*", "·": "*", "÷": "/", "−": "-", "（": "(", "）": ")"})
+_SPELLINGS: Final = str.maketrans("×·÷−（）＋－＊／％＾．，", "**/-()+-*/%^.,")
 _CONSTANTS: Final[Mapping[str, float]] = {"pi": math.pi, "e": math.e}
 
 

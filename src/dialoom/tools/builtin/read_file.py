@@ -12,18 +12,19 @@ from dialoom.tools.function import FunctionTool, tool
 MAX_BYTES: Final = 1_000_000
 
 
-def read_file_tool(root: Path, *, max_bytes: int = MAX_BYTES) -> FunctionTool[[str], str]:
+def read_file_tool(root: str | Path, *, max_bytes: int = MAX_BYTES) -> FunctionTool[[str], str]:
     """Return a tool `read_file` for the UTF-8 text files below `root`, each of at most `max_bytes`.
 
     Links are not followed, not even inside of `root`; devices, pipes and binary files are refused. Raises
     `UsageError` when `root` is no folder, or on a system that cannot open a file relative to a folder.
     """
-    if os.open not in os.supports_dir_fd or not root.is_dir():
+    folder = Path(root)
+    if os.open not in os.supports_dir_fd or not folder.is_dir():
         raise UsageError(
             f"{one_line(str(root), 80)!r} cannot be read from: it is no folder, or this system has no way "
             "to open a file below a folder"
         )
-    top = root.resolve(strict=True)
+    top = folder.resolve(strict=True)
 
     @tool(idempotent=True)
     def read_file(path: Annotated[str, "from the top folder, such as notes/today.txt"]) -> str:
