@@ -13,23 +13,17 @@ from typing import Any
 import pytest
 from mcp.client.stdio import StdioServerParameters
 
-from dialoom.base.cancel import CancelScope
 from dialoom.base.errors import UsageError
-from dialoom.cli.answer import FromDocuments
-from dialoom.cli.flags import KnowledgeFlags, ModelFlags
-from dialoom.cli.knowledge import bring_in, open_store
+from dialoom.cli.mcp import MOST_NAMES, listed
 from dialoom.cli.mcp_export import exported_tools
-from dialoom.cli.mcp_knowledge import DocumentResources, document_text, document_uri, knowledge_tools
 from dialoom.cli.mcp_serve import place_of
-from dialoom.cli.model import open_model
-from dialoom.llm.messages import ToolCall
 from dialoom.mcp import BearerAuth, MCPClient, McpError, MCPServerConfig, Transport
 from dialoom.mcp.asking import fields_of
 from dialoom.mcp.results import observation_of
-from dialoom.rag import Chunk, HashEmbedder, HybridRetriever
-from dialoom.tools import ToolRegistry, ToolRun
 from mcp import Client
 from tests.cli.terminal import Terminal
+
+HOSTILE = Path(__file__).parents[1] / "mcp" / "hostile_stdio.py"
 
 TOOLS = '''
 from dialoom.agent import ReActAgent
@@ -79,10 +73,6 @@ def tools(tmp_path: Path) -> Path:
 def list_in(path: Path, **servers: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
-
-
-def ours(*more: str) -> dict[str, Any]:
-    return {"command": sys.executable, "args": ["-m", "dialoom", "mcp", "serve", *more]}
 
 
 def test_servers_are_listed_with_their_state_and_nothing_is_started(
@@ -151,36 +141,66 @@ def test_ones_own_servers_need_no_approval(terminal: Terminal, settings: Path) -
         assert terminal.run(*words).out == "mine is one of your own servers and needs no approval\n"
 
 
-@pytest.mark.slow
-def test_servers_are_tested_all_at_once_and_each_says_what_it_lacks(
-    terminal: Terminal, settings: Path, tools: Path
+def test_servers_are_tested_all_at_once_and_each_says_what_it_has_or_lacks(
+    terminal: Terminal, settings: Path, tmp_path: Path
 ) -> None:
     list_in(
         settings / "mcp.json",
-        good=ours("--export", f"{tools}:both"),
+        good=small_server(tmp_path, "pages"),
+        partly=small_server(tmp_path, "bad-tools"),
         dying={"command": sys.executable, "args": ["-c", "import sys; sys.exit('no key')"]},
         unset={"command": "${NOT_SET_ANYWHERE}"},
         off={"command": "npx", "disabled": True},
     )
     list_in(Path(".mcp.json"), theirs={"command": "rm"})
     shown = terminal.run("mcp", "test")
-    lines = {line.partition(":")[0]: line.partition(": ")[2] for line in shown.out.splitlines()}
+    lines = [line for line in shown.out.splitlines() if line.startswith("good")]
+    others = {line.partition(":")[0]: line.partition(": ")[2] for line in shown.out.splitlines()}
+    names = ", ".join(f"tool-{page}-{each}" for page in range(4) for each in range(3))
     assert shown.code == 1
-    assert lines["good"].startswith("ok, dialoom ")
-    assert "protocol 2026-07-28, 2 tools, 0 resources, 0 prompts" in lines["good"]
+    assert lines[0].startswith("good: ok, hostile 1, protocol 2025-11-25, 12 tools, 0 resources, 0 prompts, ")
+    assert lines[1:] == [f"good: tools: {names}"]
+    assert "partly: left out tool lost: tools.0.inputSchema: Field required\n" in shown.out
+    assert "partly: left out tool without a name: tools.0.name: Field required\n" in shown.out
     assert "    no key" in shown.out.splitlines()
-    assert "NOT_SET_ANYWHERE, which is not set" in lines["unset"]
-    assert "was not approved" in lines["theirs"]
-    assert "off" not in lines
+    assert others["dying"].startswith("the connection was lost; it ended with code 1, saying: no key; ")
+    assert "NOT_SET_ANYWHERE, which is not set" in others["unset"]
+    assert "was not approved" in others["theirs"]
+    assert "off" not in others
 
 
-@pytest.mark.slow
-def test_a_tool_is_called_and_its_answer_printed(terminal: Terminal, settings: Path, tools: Path) -> None:
-    list_in(settings / "mcp.json", good=ours("--export", f"{tools}:both"))
-    shown = terminal.run("mcp", "call", "good", "shout", '{"words": "hi"}')
-    assert (shown.code, shown.out) == (0, "HI!\n")
-    whole = terminal.run("mcp", "call", "good", "fail", "--json")
-    assert (whole.code, json.loads(whole.out)["isError"]) == (1, True)
+def test_of_many_names_the_first_are_shown() -> None:
+    names = [f"tool{number}" for number in range(MOST_NAMES + 2)]
+    assert listed(names) == ", ".join(names[:MOST_NAMES]) + " and 2 more"
+
+
+def small_server(folder: Path, *switches: str) -> dict[str, Any]:
+    """A server that starts at once and has a tool for each way to answer."""
+    log = str(folder / "hostile.log")
+    return {"command": sys.executable, "args": [str(HOSTILE), *switches], "env": {"HOSTILE_LOG": log}}
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (("echo", '{"word": "退款"}'), 0, '{"word": "\\u9000\\u6b3e"}\n'),
+        (("failing",), 1, "it did not work\n"),
+        (("empty",), 0, '{"kept":true}\n'),
+        (("both",), 0, "kept it\n"),
+    ],
+)
+def test_a_tool_is_called_and_its_answer_printed(
+    terminal: Terminal, settings: Path, tmp_path: Path, words: tuple[str, ...], code: int, told: str
+) -> None:
+    list_in(settings / "mcp.json", good=small_server(tmp_path))
+    shown = terminal.run("mcp", "call", "good", *words)
+    assert (shown.code, shown.out) == (code, told)
+
+
+def test_a_result_is_printed_as_it_came(terminal: Terminal, settings: Path, tmp_path: Path) -> None:
+    list_in(settings / "mcp.json", good=small_server(tmp_path))
+    whole = terminal.run("mcp", "call", "good", "both", "--json")
+    assert (whole.code, json.loads(whole.out)["structuredContent"]) == (0, {"kept": True})
 
 
 @pytest.mark.parametrize(
@@ -222,66 +242,6 @@ async def test_the_official_client_uses_dialoom_as_a_server(docs: Path, tmp_path
         shouted = await client.call_tool("shout", {"words": "hi"})
         assert shouted.structured_content is None
         assert shouted.content[0].text == "HI!"  # pyright: ignore[reportAttributeAccessIssue] - a text block
-
-
-async def test_documents_are_found_read_and_quoted(docs: Path, terminal: Terminal) -> None:
-    (docs / "long.txt").write_text("Trailers have two wheels.\n" * 8000, encoding="utf-8")
-    knowledge = KnowledgeFlags(docs=docs)
-    async with open_model(ModelFlags(offline=True)) as opened:
-        with open_store(knowledge) as store:
-            await bring_in(docs, store)
-            retriever = HybridRetriever(store, HashEmbedder())
-            registry = ToolRegistry(
-                knowledge_tools(store, retriever, FromDocuments(store, opened, knowledge))
-            )
-
-            async def call(name: str, **arguments: object) -> Any:
-                result = await registry.execute(ToolCall(id="1", name=name, arguments=arguments))
-                return result.structured
-
-            found = await call("search", query="refunds", limit=1)
-            refunds = str(docs.resolve() / "refunds.md")
-            assert [each["id"] for each in found["results"]] == [refunds]
-            assert found["results"][0]["title"] == "refunds.md, Refunds"
-            whole = await call("fetch", id=refunds)
-            assert whole == {
-                "id": refunds,
-                "title": "refunds.md",
-                "url": document_uri(refunds),
-                "text": (docs / "refunds.md").read_text(encoding="utf-8").strip(),
-                "metadata": whole["metadata"],
-            }
-            long = str(docs.resolve() / "long.txt")
-            first = await call("fetch", id=long)
-            last = await call("fetch", id=long, offset=2 * first["next_offset"])
-            rest = await call("fetch", id=long, offset=first["next_offset"])
-            text = (docs / "long.txt").read_text(encoding="utf-8").strip()
-            assert first["text"] + rest["text"] + last["text"] == text
-            assert "next_offset" not in last
-            gone = await call("fetch", id="gone")
-            assert "there is no document 'gone'" in gone["error"]
-            resources = DocumentResources(store)
-            assert [each.name for each in await resources.listed(0, 10)] == ["long.txt", "refunds.md"]
-            read = await resources.read(document_uri(refunds))
-            assert read is not None
-            assert read.text == whole["text"]
-            assert await resources.read("rag://document/gone") is None
-            assert await resources.read("file:///etc/passwd") is None
-            stopped = CancelScope()
-            stopped.cancel()
-            call_ask = ToolCall(id="1", name="ask", arguments={"question": "how long?"})
-            assert (await registry.execute(call_ask, ToolRun(cancel=stopped))).cancelled
-            empty = await registry.execute(ToolCall(id="1", name="ask", arguments={"question": " "}))
-            assert (empty.is_error, empty.content) == (True, "the question is empty; ask something")
-
-
-def test_a_text_is_put_together_from_overlapping_chunks() -> None:
-    def chunk(start: int, text: str) -> Chunk:
-        return Chunk(id=str(start), doc_id="d", text=text, start=start, end=start + len(text))
-
-    assert (
-        document_text([chunk(0, "one two"), chunk(4, "two three"), chunk(20, "end")]) == "one two three\nend"
-    )
 
 
 def test_tools_registries_graphs_agents_and_lists_of_them_are_exported(tools: Path) -> None:

@@ -1,20 +1,34 @@
-"""The tools and resources that the official conformance suite asks a server for, offered by ours.
+"""The tools, resources and prompts that the official conformance suite asks a server for, offered by ours.
 
 Run `python -m tests.mcp.conformance_server PORT`; it serves `http://127.0.0.1:PORT/mcp` and says `ready`.
 """
 
 import asyncio
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
+from base64 import b64decode
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import uvicorn
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from dialoom.mcp.server import Resource, ResourceText, Served, http_endpoint
+from dialoom.mcp.server import (
+    Blank,
+    Content,
+    News,
+    Prompt,
+    PromptArgument,
+    Resource,
+    ResourceBytes,
+    ResourceTemplate,
+    ResourceText,
+    Served,
+    http_endpoint,
+)
 from dialoom.tools import Tool, ToolContext, ToolRegistry, ToolResult, tool
 
+Fill: TypeAlias = Callable[[Mapping[str, str]], Awaitable[Sequence[str | Content]]]
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
 SILENCE = "UklGRiQAAABXQVZFZm10IBAAAAABAAEARKwAAIhYAQACABAAZGF0YQAAAAA="
 PICTURE = {"type": "image", "data": PIXEL, "mimeType": "image/png"}
@@ -206,16 +220,60 @@ class SchemaTool(Tool):
         return args
 
 
-class Texts:
-    """One readable resource."""
+class Readable:
+    """A text, a picture, and texts that are alike."""
 
     async def listed(self, start: int, count: int) -> Sequence[Resource]:
-        return [Resource(uri="test://static-text", name="static text")][start : start + count]
+        text = Resource(uri="test://static-text", name="static text")
+        picture = Resource(uri="test://static-binary", name="static picture", mime_type="image/png")
+        return [text, picture][start : start + count]
 
-    async def read(self, uri: str) -> ResourceText | None:
-        if uri != "test://static-text":
-            return None
-        return ResourceText(uri=uri, text="This is the content of the static text resource.")
+    async def read(self, uri: str) -> Content | None:
+        match uri.split("/"):
+            case ["test:", "", "static-text"]:
+                return ResourceText(uri=uri, text="This is the content of the static text resource.")
+            case ["test:", "", "static-binary"]:
+                return ResourceBytes(uri=uri, data=b64decode(PIXEL), mime_type="image/png")
+            case ["test:", "", "template", number, "data"]:
+                text = f'{{"id":"{number}","templateTest":true,"data":"Data for ID: {number}"}}'
+                return ResourceText(uri=uri, text=text, mime_type="application/json")
+            case _:
+                return None
+
+
+async def simple(_: Mapping[str, str]) -> Sequence[str | Content]:
+    return ["This is a simple prompt for testing."]
+
+
+async def with_arguments(given: Mapping[str, str]) -> Sequence[str | Content]:
+    return [f"Prompt with arguments: arg1='{given['arg1']}', arg2='{given['arg2']}'"]
+
+
+async def with_resource(given: Mapping[str, str]) -> Sequence[str | Content]:
+    text = ResourceText(uri=given["resourceUri"], text="Embedded resource content for testing.")
+    return [text, "Please process the embedded resource above."]
+
+
+async def with_image(_: Mapping[str, str]) -> Sequence[str | Content]:
+    picture = ResourceBytes(uri="test://static-binary", data=b64decode(PIXEL), mime_type="image/png")
+    return [picture, "Please analyze the image above."]
+
+
+def prompt(name: str, fill: Fill, *arguments: str) -> Prompt:
+    blanks = tuple(PromptArgument(name=each, description=f"the {each}") for each in arguments)
+    return Prompt(name=name, description="For a scenario.", arguments=blanks, fill=fill)
+
+
+PROMPTS = (
+    prompt("test_simple_prompt", simple),
+    prompt("test_prompt_with_arguments", with_arguments, "arg1", "arg2"),
+    prompt("test_prompt_with_embedded_resource", with_resource, "resourceUri"),
+    prompt("test_prompt_with_image", with_image),
+)
+
+
+async def completed(blank: Blank) -> Sequence[str]:
+    return [each for each in ("paris", "park", "party") if each.startswith(blank.begun)]
 
 
 TOOLS: tuple[Tool, ...] = (
@@ -235,7 +293,16 @@ class Ready(uvicorn.Server):
 
 async def serve(port: int) -> None:
     """Serve until stopped."""
-    served = Served(tools=ToolRegistry(TOOLS), name="conformance", version="1", resources=Texts())
+    served = Served(
+        tools=ToolRegistry(TOOLS),
+        name="conformance",
+        version="1",
+        resources=Readable(),
+        templates=(ResourceTemplate(uri="test://template/{id}/data", name="data"),),
+        prompts=PROMPTS,
+        complete=completed,
+        news=News(),
+    )
     async with http_endpoint(served) as endpoint:
         app = Starlette(routes=[Route("/mcp", endpoint)])
         config = uvicorn.Config(app, host="127.0.0.1", port=port, log_level="critical", lifespan="off")

@@ -127,6 +127,9 @@ class Hostile:
     def empty(self, request_id: Any, *_: object) -> None:
         send(request_id, {"structuredContent": {"kept": True}})
 
+    def both(self, request_id: Any, *_: object) -> None:
+        send(request_id, {"content": [block("kept it")], "structuredContent": {"kept": True}})
+
     def picture(self, request_id: Any, *_: object) -> None:
         send(request_id, {"content": [{"type": "image", "data": "aGk=", "mimeType": "image/png"}]})
 

@@ -42,6 +42,16 @@ async def test_initialize_shakes_hands_and_says_that_it_is_done() -> None:
     assert methods == ["server/discover", "initialize", "notifications/initialized"]
 
 
+async def test_a_client_that_cannot_connect_as_it_is_entered_leaves_nothing_behind() -> None:
+    for command in ("no-such-program", "false"):  # will not be tried again; would be, for ever
+        client = MCPClient(MCPServerConfig("lost", command=command))
+        with pytest.raises(McpError):
+            async with asyncio.timeout(10), client:
+                pass
+        assert client.state == "closed"
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
 @pytest.mark.promise("mcp-002", "mcp-003", "mcp-004", "mcp-005")
 async def test_every_list_has_all_its_pages() -> None:
     server = Scripted(

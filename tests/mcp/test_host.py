@@ -56,13 +56,11 @@ async def test_a_server_takes_the_place_of_the_one_of_its_name() -> None:
 
 
 async def test_closing_does_not_wait_for_a_server_that_is_still_starting() -> None:
-    async with asyncio.timeout(10):
-        host = MCPHost([stdio("no-init", "ignore-eof")])
+    host = MCPHost([stdio("no-init", "ignore-eof", timeouts=McpTimeouts(grace=60))])
+    async with asyncio.timeout(30):  # much less than the grace of a server that runs
         host.start()
         await host.settle(1)
-        began = time.monotonic()
         await host.close()
-    assert time.monotonic() - began < 1.4, "less than the grace of a server that runs"
 
 
 @pytest.mark.parametrize("module", ["dialoom", "dialoom.mcp"])

@@ -310,10 +310,11 @@ async def test_an_answer_without_an_end_is_given_up() -> None:
 
 async def test_a_client_of_one_s_own_may_lose_patience_first() -> None:
     async with (
-        httpx2.AsyncClient(timeout=0.2, trust_env=False) as own,
+        httpx2.AsyncClient(trust_env=False) as own,
         served(MCPOptions(http=own)) as (server, client),
     ):
         await client.initialize()
+        own.timeout = httpx2.Timeout(0.2)
         server.refusals.append(Refusal(-1))
         with pytest.raises(McpError, match="the server did not answer in time") as failed:
             await client.call_tool("echo")

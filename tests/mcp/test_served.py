@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any, TypedDict
 
@@ -14,9 +14,6 @@ from dialoom.graph import END, START, GraphBuilder, MemoryCheckpointStore, NodeC
 from dialoom.mcp.server import (
     GraphTool,
     HttpAccess,
-    Resource,
-    Resources,
-    ResourceText,
     Served,
     http_endpoint,
     serve_stdio,
@@ -107,22 +104,9 @@ class Person:
         return types.ElicitResult(action="accept", content=answer)
 
 
-class Shelf:
-    """Two hundred and fifty books."""
-
-    async def listed(self, start: int, count: int) -> Sequence[Resource]:
-        books = [Resource(uri=f"book://{number}", name=f"book {number}") for number in range(250)]
-        return books[start : start + count]
-
-    async def read(self, uri: str) -> ResourceText | None:
-        return ResourceText(uri=uri, text="once upon a time") if uri == "book://7" else None
-
-
 @asynccontextmanager
-async def used(
-    *tools: Any, person: Person | None = None, resources: Resources | None = None, mode: str = "auto"
-) -> AsyncGenerator[Client]:
-    served = Served(tools=ToolRegistry(tools), name="ours", version="1", resources=resources)
+async def used(*tools: Any, person: Person | None = None, mode: str = "auto") -> AsyncGenerator[Client]:
+    served = Served(tools=ToolRegistry(tools), name="ours", version="1")
     async with (
         asyncio.timeout(30),
         Client(sdk_server(served), mode=mode, elicitation_callback=person) as client,
@@ -234,22 +218,6 @@ async def test_a_tool_that_asks_without_end_is_ended():
     person = Person(*[{"answer": "yes"}] * 100)
     async with used(nag, person=person, mode="legacy") as client:
         assert "it asked more than 20 times" in words(await client.call_tool("nag", {}))
-
-
-async def test_resources_are_listed_page_by_page_and_read():
-    async with used(resources=Shelf()) as client:
-        first = await client.list_resources()
-        last = await client.list_resources(cursor="200")
-        assert (len(first.resources), first.next_cursor) == (100, "100")
-        assert (len(last.resources), last.next_cursor) == (50, None)
-        assert (await client.list_resource_templates()).resource_templates == []
-        content = (await client.read_resource("book://7")).contents[0]
-        assert isinstance(content, types.TextResourceContents)
-        assert content.text == "once upon a time"
-        with pytest.raises(MCPError, match="resource not found"):
-            await client.read_resource("book://8")
-        with pytest.raises(MCPError, match="there is no such cursor"):
-            await client.list_resources(cursor="x")
 
 
 def test_what_a_call_remembers_is_bounded():

@@ -3,6 +3,7 @@
 import asyncio
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -21,12 +22,14 @@ from dialoom.cli.mcp_servers import (
 from dialoom.cli.progress import counted
 from dialoom.mcp import MCPClient, McpError, MCPServerConfig, Transport
 from dialoom.mcp.asking import fields_of
-from dialoom.mcp.json_shapes import read_object
+from dialoom.mcp.json_shapes import list_of, object_of, read_object
 from dialoom.mcp.results import observation_of
 from dialoom.mcp.trust import FoundServer, UntrustedServerError, what_runs
 from dialoom.net.address import safe_url
 
 MAX_ARGUMENTS = 1 << 20
+MOST_NAMES = 100
+"""Names of tools that a test prints."""
 
 
 def list_servers(config: Path | None) -> ExitCode:
@@ -93,13 +96,26 @@ async def call_tool(
     found = cleared(found_server(server, config))
     async with MCPClient(found, client_options(interactive=False)) as client:
         result = fields_of(await client.call_tool(tool, given))
-    observed = observation_of(result, tool=tool)
+    observed = observation_of(_for_reading(result), tool=tool)
     if as_json:
         sys.stdout.buffer.write(msgspec.json.encode(result) + b"\n")
         sys.stdout.buffer.flush()
     else:
         print(printable(observed.content))
     return ExitCode.FAILED if observed.is_error else ExitCode.OK
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names in one line, the first hundred of many."""
+    shown = ", ".join(one_line(name, 80) for name in names[:MOST_NAMES])
+    more = len(names) - MOST_NAMES
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _for_reading(result: Mapping[str, object]) -> Mapping[str, object]:
+    """Return the result without the structure that says the same to programs, where it has words as well."""
+    words = [block for block in list_of(result.get("content")) if object_of(block).get("type") == "text"]
+    return {key: value for key, value in result.items() if key != "structuredContent" or not words}
 
 
 async def _tested(found: FoundServer) -> bool:
@@ -111,16 +127,22 @@ async def _tested(found: FoundServer) -> bool:
             lists = (await client.list_tools(), await client.list_resources(), await client.list_prompts())
             skipped = client.skipped
     except (McpError, UsageError) as error:
-        print(f"{name}: {one_line(str(error), 500)}", flush=True)
+        told = one_line(str(error).removeprefix(f"mcp server {found.config.name!r}: "), 500)
+        print(f"{name}: {told}", flush=True)
         _show_tail(error)
         return False
+    tools, _, prompts = lists
     counts = zip(map(len, lists), ("tool", "resource", "prompt"), strict=True)
     told = ", ".join(counted(count, word) for count, word in counts)
     who = f"{one_line(facts.name, 60)} {one_line(facts.version, 20)}".strip()
     seconds = time.perf_counter() - started
     print(f"{name}: ok, {who}, protocol {facts.protocol}, {told}, {seconds:.1f} s", flush=True)
+    for kind, items in (("tools", tools), ("prompts", prompts)):
+        if items:
+            print(f"{name}: {kind}: {listed([each.name for each in items])}", flush=True)
     for item in skipped:
-        print(f"{name}: left out {item.kind} {one_line(item.name, 80)}: {one_line(item.reason)}", flush=True)
+        what = f"{item.kind.removesuffix('s')} {one_line(item.name, 80) or 'without a name'}"
+        print(f"{name}: left out {what}: {one_line(item.reason)}", flush=True)
     return True
 
 

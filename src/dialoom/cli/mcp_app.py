@@ -94,7 +94,7 @@ def call_command(
     config
         The file that lists the server.
     json
-        Print the result as it came, as one JSON object.
+        Print the result as it came, as one JSON object, with what it has for programs.
     """
     from dialoom.cli.mcp import call_tool
 

@@ -1,79 +1,78 @@
 """A knowledge base for other programs' models: search, fetch and ask as tools, documents as resources."""
 
-import asyncio
-from collections.abc import Iterable, Sequence
-from typing import Annotated
-from urllib.parse import quote, unquote
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Annotated, Final
 
 from msgspec import Meta
 
-from dialoom.base.errors import UsageError
-from dialoom.base.text import one_line
+from dialoom.base.errors import DialoomError, UsageError
 from dialoom.cli.answer import FromDocuments
+from dialoom.cli.mcp_library import Library, document_uri, id_of
 from dialoom.graph import RunControl
 from dialoom.mcp.server import Resource, ResourceText
-from dialoom.rag import Chunk, ContextSource, Retriever, Search, source_title
-from dialoom.stores import SqliteVectorStore
+from dialoom.rag import Chunk, ContextSource, Retriever, ScoredChunk, Search, source_title
 from dialoom.tools import Tool, ToolContext, ToolResult, tool
+from dialoom.tools.result import failed
 
-PAGE_CHARACTERS = 100_000
-_SCHEME = "rag://document/"
+PAGE_CHARACTERS: Final = 100_000
+MOST_PASSAGES: Final = 1000
+"""So many passages are looked at for different documents."""
+READ_ONLY: Final = frozenset({"search", "fetch", "ask"})
+
+Found = dict[str, object]
 
 
 def knowledge_tools(
-    store: SqliteVectorStore, retriever: Retriever, answerer: FromDocuments
+    library: Library, retriever: Retriever, answerer: Callable[[], FromDocuments]
 ) -> tuple[Tool, ...]:
-    """Return `search`, `fetch` and `ask` over one index; the first two in the form that ChatGPT looks for."""
-    return (_search_tool(retriever), _fetch_tool(store), _ask_tool(answerer))
+    """Return `search`, `fetch` and `ask` over a library; the first two in the form that ChatGPT looks for."""
+    return (_search_tool(library, retriever), _fetch_tool(library), _ask_tool(library, answerer))
 
 
-def _search_tool(retriever: Retriever) -> Tool:
+def _search_tool(library: Library, retriever: Retriever) -> Tool:
     @tool(idempotent=True)
-    async def search(query: str, *, limit: Annotated[int, Meta(ge=1, le=50)] = 10) -> dict[str, object]:
+    async def search(
+        query: str, ctx: ToolContext, *, limit: Annotated[int, Meta(ge=1, le=50)] = 10
+    ) -> object:
         """Find documents that say something about a question, best first, each with its best passage.
 
         Args:
             query: What is looked for, in any language.
             limit: How many documents at most.
         """
-        hits = await retriever.retrieve(Search(text=query, k=4 * limit))
-        best: dict[str, dict[str, object]] = {}
-        for hit in hits:
-            chunk = hit.chunk
-            found = {**_named(chunk), "text": chunk.text, "score": hit.score}
-            best.setdefault(chunk.doc_id, found)
-        return {"results": list(best.values())[:limit]}
+
+        async def found() -> Found:
+            await library.ready(ctx.emit)
+            best = await _best_of_each(library, retriever, query, limit=limit)
+            return {
+                "results": [{**_named(hit.chunk), "text": hit.chunk.text, "score": hit.score} for hit in best]
+            }
+
+        return await _told("search", found())
 
     return search
 
 
-def _fetch_tool(store: SqliteVectorStore) -> Tool:
+def _fetch_tool(library: Library) -> Tool:
     @tool(idempotent=True)
-    async def fetch(id: str, *, offset: Annotated[int, Meta(ge=0)] = 0) -> dict[str, object]:  # noqa: A002 - the name others look for
+    async def fetch(id: str, ctx: ToolContext, *, offset: Annotated[int, Meta(ge=0)] = 0) -> object:  # noqa: A002 - the name others look for
         """Read a whole document that search found.
 
         Args:
             id: The id of the document, as in a search result.
             offset: Where to go on in a long document: its next_offset.
         """
-        chunks = await asyncio.to_thread(store.chunks_of, id)
-        if not chunks:
-            raise UsageError(f"there is no document {one_line(id, 200)!r}; take an id that search gave")
-        text = document_text(chunks)
-        page = text[offset : offset + PAGE_CHARACTERS]
-        more = offset + PAGE_CHARACTERS < len(text)
-        return {
-            **_named(chunks[0]),
-            "title": _file_name(id),
-            "text": page,
-            "metadata": chunks[0].metadata,
-            **({"next_offset": offset + PAGE_CHARACTERS} if more else {}),
-        }
+
+        async def read() -> Found:
+            await library.ready(ctx.emit)
+            return _page(await library.chunks(id), offset)
+
+        return await _told("fetch", read())
 
     return fetch
 
 
-def _ask_tool(answerer: FromDocuments) -> Tool:
+def _ask_tool(library: Library, answerer: Callable[[], FromDocuments]) -> Tool:
     @tool
     async def ask(question: str, ctx: ToolContext) -> ToolResult:
         """Answer a question from the documents, with citations.
@@ -81,10 +80,14 @@ def _ask_tool(answerer: FromDocuments) -> Tool:
         Args:
             question: What you want to know, in any language.
         """
+        try:
+            await library.ready(ctx.emit)
+        except DialoomError as error:
+            return failed(str(error), tool="ask")
         control = RunControl()
         forget = ctx.cancel.add_callback(control.cancel)
         try:
-            answer = await answerer.answer(question, (), control=control, show=ctx.emit)
+            answer = await answerer().answer(question, (), control=control, show=ctx.emit)
         finally:
             forget()
         if answer.stop_reason != "finished":
@@ -101,28 +104,27 @@ def _ask_tool(answerer: FromDocuments) -> Tool:
 
 
 class DocumentResources:
-    """The documents of an index as resources, in the order of their ids."""
+    """The documents of a library as resources, in the order of their ids."""
 
-    def __init__(self, store: SqliteVectorStore) -> None:
-        self._store = store
+    def __init__(self, library: Library) -> None:
+        self._library = library
 
     async def listed(self, start: int, count: int) -> Sequence[Resource]:
-        documents = await asyncio.to_thread(self._store.documents)
+        documents = await self._library.listed()
         return [
-            Resource(uri=document_uri(each), name=_file_name(each))
+            Resource(uri=document_uri(each), name=_file_name(each), title=self._library.name_of(each))
             for each in documents[start : start + count]
         ]
 
     async def read(self, uri: str) -> ResourceText | None:
-        if not uri.startswith(_SCHEME):
+        doc_id = id_of(uri)
+        if doc_id is None:
             return None
-        chunks = await asyncio.to_thread(self._store.chunks_of, unquote(uri.removeprefix(_SCHEME)))
-        return ResourceText(uri=uri, text=document_text(chunks)) if chunks else None
-
-
-def document_uri(doc_id: str) -> str:
-    """Return the address under which a document can be read."""
-    return f"{_SCHEME}{quote(doc_id, safe='')}"
+        try:
+            chunks = await self._library.chunks(doc_id)
+        except UsageError:
+            return None
+        return ResourceText(uri=uri, text=document_text(chunks))
 
 
 def document_text(chunks: Iterable[Chunk]) -> str:
@@ -137,7 +139,40 @@ def document_text(chunks: Iterable[Chunk]) -> str:
     return "".join(parts)
 
 
-def _named(chunk: Chunk) -> dict[str, object]:
+async def _told(name: str, work: Awaitable[Found]) -> Found | ToolResult:
+    """Return what `work` gives, or in its own words why there is nothing."""
+    try:
+        return await work
+    except DialoomError as error:
+        return failed(str(error), tool=name)
+
+
+async def _best_of_each(
+    library: Library, retriever: Retriever, query: str, *, limit: int
+) -> list[ScoredChunk]:
+    """Return the best passage of each of the best documents; one with many of them takes no other's place."""
+    where, wanted = await library.scope(), 4 * limit
+    while True:
+        hits = await retriever.retrieve(Search(text=query, k=wanted, where=where))
+        best: dict[str, ScoredChunk] = {}
+        for hit in hits:
+            best.setdefault(hit.chunk.doc_id, hit)
+        if len(best) >= limit or len(hits) < wanted or wanted >= MOST_PASSAGES:
+            return list(best.values())[:limit]
+        wanted = min(4 * wanted, MOST_PASSAGES)
+
+
+def _page(chunks: Sequence[Chunk], offset: int) -> Found:
+    text = document_text(chunks)
+    if offset > len(text):
+        raise UsageError(f"the document ends after {len(text)} characters; give an offset below that")
+    end = offset + PAGE_CHARACTERS
+    page = {**_named(chunks[0]), "title": _file_name(chunks[0].doc_id), "text": text[offset:end]}
+    page["metadata"] = chunks[0].metadata
+    return {**page, "next_offset": end} if end < len(text) else page
+
+
+def _named(chunk: Chunk) -> Found:
     return {"id": chunk.doc_id, "title": source_title(chunk), "url": document_uri(chunk.doc_id)}
 
 
@@ -145,7 +180,7 @@ def _file_name(doc_id: str) -> str:
     return doc_id.rsplit("/", 1)[-1]
 
 
-def _citation(source: ContextSource) -> dict[str, object]:
+def _citation(source: ContextSource) -> Found:
     return {
         "index": source.index,
         "id": source.doc_id,
@@ -155,6 +190,6 @@ def _citation(source: ContextSource) -> dict[str, object]:
     }
 
 
-def _link(source: ContextSource) -> dict[str, object]:
+def _link(source: ContextSource) -> Found:
     uri = document_uri(source.doc_id)
     return {"type": "resource_link", "uri": uri, "name": source.title, "mimeType": "text/plain"}

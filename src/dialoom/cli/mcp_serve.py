@@ -3,6 +3,7 @@
 import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from ipaddress import ip_address
 from socket import AF_INET, AF_INET6, create_server, socket
 
@@ -15,12 +16,14 @@ from dialoom.cli.answer import FromDocuments
 from dialoom.cli.embedder import open_embedder
 from dialoom.cli.exits import ExitCode, check_stdout
 from dialoom.cli.flags import KnowledgeFlags, ModelFlags
-from dialoom.cli.knowledge import bring_in, check_knowledge, open_store, tell
+from dialoom.cli.knowledge import check_knowledge, open_store
 from dialoom.cli.mcp_export import exported_tools
-from dialoom.cli.mcp_knowledge import DocumentResources, knowledge_tools
+from dialoom.cli.mcp_knowledge import READ_ONLY, DocumentResources, knowledge_tools
+from dialoom.cli.mcp_library import Library
+from dialoom.cli.mcp_prompts import TEMPLATE, document_names, knowledge_prompts
 from dialoom.cli.model import announce, open_model
 from dialoom.cli.progress import counted, say
-from dialoom.mcp.server import HttpAccess, Resources, Served, http_endpoint, serve_stdio
+from dialoom.mcp.server import HttpAccess, News, Served, http_endpoint, serve_stdio
 from dialoom.net.address import is_loopback
 from dialoom.rag import HybridRetriever
 from dialoom.tools import Tool, ToolRegistry
@@ -60,28 +63,29 @@ async def _served(own: list[Tool], knowledge: KnowledgeFlags, model: ModelFlags)
     if knowledge.docs is None and not knowledge.index.exists():
         if not own:
             raise UsageError("there is nothing to serve; name a folder with --docs, or --export FILE.py:NAME")
-        yield _offer(own)
+        yield Served(tools=ToolRegistry(own), version=dialoom.__version__)
         return
     check_knowledge(knowledge)
     async with AsyncExitStack() as stack:
         opened = await stack.enter_async_context(open_model(model))
         embedder = await stack.enter_async_context(open_embedder(model.config))
         store = stack.enter_context(open_store(knowledge))
-        if knowledge.docs is not None:
-            tell(await bring_in(knowledge.docs, store, embedder), knowledge.docs, always=False)
+        news, retriever = News(), HybridRetriever(store, embedder)
+        library = Library(store, knowledge.docs, news)
+        await stack.enter_async_context(library.opened(embedder))
         announce(opened.choice)
-        retriever = HybridRetriever(store, embedder)
-        tools = knowledge_tools(store, retriever, FromDocuments(store, opened, knowledge, embedder))
-        yield _offer([*tools, *own], DocumentResources(store))
-
-
-def _offer(tools: list[Tool], resources: Resources | None = None) -> Served:
-    return Served(
-        tools=ToolRegistry(tools),
-        version=dialoom.__version__,
-        instructions=_HOW if resources is not None else "",
-        resources=resources,
-    )
+        answerer = partial(FromDocuments, store, opened, knowledge, embedder)
+        yield Served(
+            tools=ToolRegistry([*knowledge_tools(library, retriever, answerer), *own]),
+            version=dialoom.__version__,
+            instructions=_HOW,
+            read_only=READ_ONLY,
+            resources=DocumentResources(library),
+            templates=(TEMPLATE,),
+            prompts=knowledge_prompts(library, retriever),
+            complete=document_names(library),
+            news=news,
+        )
 
 
 async def _serve_http(served: Served, place: Place) -> None:

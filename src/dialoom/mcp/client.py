@@ -87,7 +87,11 @@ class MCPClient:
         return cls(MCPServerConfig(name), options, make_route=route_in_process(server))
 
     async def __aenter__(self) -> Self:
-        await self.initialize()
+        try:
+            await self.initialize()
+        except BaseException:
+            await self.close()  # it would go on trying, and nobody could end that
+            raise
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -14,12 +14,13 @@ OURS: Final[ContextVar[bool]] = ContextVar("mcp_ours", default=False)
 
 
 class SaysNothing(logging.Filter):
-    """Takes the words out of records above DEBUG, and leaves where they came from."""
+    """Takes the words out of records, leaves where they came from, and makes them DEBUG: no terminal's."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if OURS.get() and record.levelno > logging.DEBUG:
             record.msg, record.args = "the MCP SDK reports from %s", (record.funcName,)
             record.exc_info = record.exc_text = None
+            record.levelno, record.levelname = logging.DEBUG, "DEBUG"
         return True
 
 

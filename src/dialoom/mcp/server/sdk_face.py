@@ -1,12 +1,13 @@
 """What is offered, said in the protocol: the module of our server that stands on the official package."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import mcp_types as types
-from mcp.server.context import ServerRequestContext
-from mcp.server.lowlevel.server import Server
+from mcp.server.lowlevel.server import NotificationOptions, Server
+from mcp.server.models import InitializationOptions
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -19,12 +20,13 @@ from dialoom.graph.errors import Interrupted
 from dialoom.llm.messages import ToolCall
 from dialoom.mcp.json_shapes import list_of, object_of
 from dialoom.mcp.server.questions import Declined, Form, Questions, StateTooLargeError
-from dialoom.mcp.server.served import Resource, Served
+from dialoom.mcp.server.sdk_news import MAX_URIS, Followers
+from dialoom.mcp.server.sdk_offers import Context, Offers
+from dialoom.mcp.server.served import Served
 from dialoom.tools.context import Progress, ToolRun
 from dialoom.tools.result import ToolResult, failed
 from dialoom.tools.tool import Tool
 
-PAGE: Final = 100
 MAX_QUESTIONS: Final = 20
 MAX_NOTICES: Final = 100
 """So many signs of progress of one call may wait to be sent; what comes on top is dropped."""
@@ -39,8 +41,6 @@ _APPROVAL: Final[dict[str, object]] = {
     "required": ["approve"],
 }
 
-Context = ServerRequestContext[Any, Any]
-
 
 def sdk_server(served: Served, *, state_key: bytes | None = None) -> Server[Any]:
     """Return a server of the official package that offers `served`.
@@ -48,19 +48,28 @@ def sdk_server(served: Served, *, state_key: bytes | None = None) -> Server[Any]
     `state_key`, 32 bytes or more, seals what clients keep for us while they ask a person; without one it is
     made anew with each server, and an answer after a restart is refused.
     """
-    face = _Face(served)
-    readable = served.resources is not None
-    server: Server[Any] = Server(
+    face, offers, news = _Face(served), Offers(served), served.news
+    readable, prompting, telling = served.resources is not None, bool(served.prompts), news is not None
+    server: Server[Any] = _Server(
         served.name,
         version=served.version,
         instructions=served.instructions or None,
+        lifespan=_quiet if news is None else lambda _: Followers().following(news),
         get_tool_input_schema=face.input_schema,
-        on_list_tools=face.list_tools,
+        on_list_tools=offers.list_tools,
         on_call_tool=face.call_tool,
-        on_list_resources=face.list_resources if readable else None,
-        on_list_resource_templates=face.list_templates if readable else None,
-        on_read_resource=face.read_resource if readable else None,
+        on_list_resources=offers.list_resources if readable else None,
+        on_list_resource_templates=offers.list_templates if readable else None,
+        on_read_resource=offers.read_resource if readable else None,
+        on_list_prompts=offers.list_prompts if prompting else None,
+        on_get_prompt=offers.get_prompt if prompting else None,
+        on_completion=offers.complete if served.complete else None,
+        on_subscriptions_listen=_listen if telling else None,
+        on_subscribe_resource=_subscribe if telling and readable else None,
+        on_unsubscribe_resource=_unsubscribe if telling and readable else None,
     )
+    if telling:
+        server.add_notification_handler("notifications/initialized", types.NotificationParams, _welcome)
     security = (
         RequestStateSecurity.ephemeral(ttl=STATE_LIFETIME)
         if state_key is None
@@ -70,56 +79,61 @@ def sdk_server(served: Served, *, state_key: bytes | None = None) -> Server[Any]
     return server
 
 
+class _Server(Server[Any]):
+    """A server that says of itself whether it tells of changes."""
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        tells = self.get_request_handler("subscriptions/listen") is not None
+        told = notification_options or NotificationOptions(tells, tells, tells)
+        return super().create_initialization_options(told, experimental_capabilities, extensions)
+
+
+@asynccontextmanager
+async def _quiet(_server: Server[Any]) -> AsyncGenerator[None]:
+    """The life of a server that tells of nothing."""
+    yield
+
+
+async def _listen(
+    ctx: Context, params: types.SubscriptionsListenRequestParams
+) -> types.SubscriptionsListenResult:
+    return await _followers(ctx).listen(ctx, params)
+
+
+async def _welcome(ctx: Context, _params: types.NotificationParams) -> None:
+    _followers(ctx).welcome(ctx.session)
+
+
+async def _subscribe(ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
+    if not _followers(ctx).follow(ctx.session, params.uri):
+        raise MCPError(code=types.INVALID_REQUEST, message=f"more than {MAX_URIS} resources are followed")
+    return types.EmptyResult()
+
+
+async def _unsubscribe(ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
+    _followers(ctx).forget(ctx.session, params.uri)
+    return types.EmptyResult()
+
+
+def _followers(ctx: Context) -> Followers:
+    followers = ctx.lifespan_context
+    assert isinstance(followers, Followers)
+    return followers
+
+
 class _Face:
-    """The handlers. A request that makes no sense is refused; what a tool does with it is its result."""
+    """The handler of calls. One that makes no sense is refused; what a tool does with it is its result."""
 
     def __init__(self, served: Served) -> None:
         self._served = served
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
         return next((spec.parameters for spec in self._served.tools.specs() if spec.name == name), None)
-
-    async def list_tools(
-        self, _ctx: Context, params: types.PaginatedRequestParams | None
-    ) -> types.ListToolsResult:
-        start = _start(params)
-        specs = self._served.tools.specs()
-        page = [
-            types.Tool(
-                name=spec.name,
-                description=spec.description or None,
-                input_schema=dict(spec.parameters),
-                annotations=_hints(self._served.tools.get(spec.name)),
-            )
-            for spec in specs[start : start + PAGE]
-        ]
-        return types.ListToolsResult(tools=page, next_cursor=_next(start, len(specs) - start))
-
-    async def list_resources(
-        self, _ctx: Context, params: types.PaginatedRequestParams | None
-    ) -> types.ListResourcesResult:
-        assert self._served.resources is not None
-        start = _start(params)
-        found = await self._served.resources.listed(start, PAGE + 1)
-        page = [_resource(each) for each in found[:PAGE]]
-        return types.ListResourcesResult(resources=page, next_cursor=_next(start, len(found)))
-
-    async def list_templates(
-        self, _ctx: Context, _params: types.PaginatedRequestParams | None
-    ) -> types.ListResourceTemplatesResult:
-        return types.ListResourceTemplatesResult(resource_templates=[])
-
-    async def read_resource(
-        self, _ctx: Context, params: types.ReadResourceRequestParams
-    ) -> types.ReadResourceResult:
-        assert self._served.resources is not None
-        found = await self._served.resources.read(params.uri)
-        if found is None:
-            raise MCPError(
-                code=types.INVALID_PARAMS, message="resource not found", data={"uri": one_line(params.uri)}
-            )
-        text = types.TextResourceContents(uri=found.uri, text=found.text, mime_type=found.mime_type)
-        return types.ReadResourceResult(contents=[text])
 
     async def call_tool(
         self, ctx: Context, params: types.CallToolRequestParams
@@ -261,32 +275,3 @@ def _cannot_ask(tool: Tool, *, modern: bool) -> types.CallToolResult:
 
 def _told(call: ToolCall) -> str:
     return one_line(str(call.arguments), 1000)
-
-
-def _hints(tool: Tool | None) -> types.ToolAnnotations | None:
-    if tool is None or not tool.options.idempotent:
-        return None
-    return types.ToolAnnotations(idempotent_hint=True)
-
-
-def _resource(resource: Resource) -> types.Resource:
-    return types.Resource(
-        uri=resource.uri,
-        name=resource.name,
-        title=resource.title or None,
-        description=resource.description or None,
-        mime_type=resource.mime_type,
-    )
-
-
-def _start(params: types.PaginatedRequestParams | None) -> int:
-    cursor = params.cursor if params is not None else None
-    if cursor is None:
-        return 0
-    if not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 10):
-        raise MCPError(code=types.INVALID_PARAMS, message="there is no such cursor")
-    return int(cursor)
-
-
-def _next(start: int, left: int) -> str | None:
-    return str(start + PAGE) if left > PAGE else None
