@@ -213,7 +213,7 @@ def main() -> None:
         child = subprocess.Popen(["sleep", "300"])
         note(f"grandchild {child.pid}")
     if "slow-start" in SWITCHES:
-        time.sleep(5)
+        time.sleep(60)
     if "noise-first" in SWITCHES:
         print("Starting server v1.2 ...\n{'not': 'json'}", flush=True)
     hostile = Hostile()

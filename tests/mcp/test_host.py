@@ -3,12 +3,11 @@
 import asyncio
 import subprocess
 import sys
-import time
 
 import pytest
 
 from dialoom.base.errors import UsageError
-from dialoom.mcp import McpError, MCPHost, MCPServerConfig, ServerStatus
+from dialoom.mcp import McpError, MCPHost, MCPServerConfig, McpTimeouts, ServerStatus
 from tests.mcp.hostile import said, stdio
 
 
