@@ -1,5 +1,6 @@
 """Exchanges recorded from real servers (see transcripts/README.md), replayed whole and in small pieces."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from dialoom.testing.wire import WireReply, WireServer, split_bytes
 from tests.llm.served import ASK_ONCE, HELLO, KEY
 
 FOLDER = Path(__file__).with_name("transcripts")
+SDK_TAKES_CUT_ARGUMENTS = "llamacpp_anthropic_tools"
 CUTS = (1, 7, 1_000_000)
 
 ANSWERS = {
@@ -38,6 +40,8 @@ ANSWERS = {
     "llamacpp_chat": ("stop", 0),
     "llamacpp_chat_stream_length": ("length", 0),
     "llamacpp_chat_stream_usage": ("stop", 0),
+    "llamacpp_json_object": ("length", 0),
+    "llamacpp_json_schema": ("stop", 0),
     "llamacpp_json_schema_stream": ("stop", 0),
     "llamacpp_logprobs_stream": ("length", 0),
     "llamacpp_tool_result_turn": ("stop", 0),
@@ -57,7 +61,10 @@ FAILURES: dict[str, tuple[str, int | None, float | None]] = {
     "llamacpp_err_404": ("bad_request", 404, None),
     "llamacpp_err_badjson": ("bad_request", 400, None),
     "llamacpp_err_ctx": ("context_window", 400, None),
+    "llamacpp_err_nomessages": ("bad_request", 400, None),
+    "llamacpp_err_schema": ("bad_request", 400, None),
     "llamacpp_tools_err500_peg_format": ("server_error", 500, None),
+    "llamacpp_tools_named_choice_err500": ("server_error", 500, None),
     "llamacpp_tools_stream_midstream_error": ("server_error", None, None),
     "llmock_anthropic_401": ("auth", 401, None),
     "llmock_anthropic_429": ("rate_limit", 429, 1.0),
@@ -89,6 +96,11 @@ def replies(name: str) -> Iterator[WireReply]:
         yield WireReply(status=int(status.split()[1]), headers=headers, body=pieces)
 
 
+def as_official_sdks_read() -> dict[str, dict[str, Any]]:
+    """What `openai` 3.57 and `anthropic` 2.14 made of the same answers, where they were right."""
+    return json.loads((FOLDER / "as_official_sdks_read.json").read_text(encoding="utf-8"))
+
+
 async def outcomes(name: str) -> list[Any]:
     found = []
     made = AnthropicProvider if "anthropic" in name else OpenAIProvider
@@ -101,6 +113,18 @@ async def outcomes(name: str) -> list[Any]:
     return found
 
 
+def read(answer: ChatResponse) -> dict[str, Any]:
+    return {
+        "text": answer.text,
+        "reasoning": answer.reasoning,
+        "calls": [[call.id, call.name, call.arguments] for call in answer.tool_calls],
+        "end": answer.raw_finish_reason,
+        "model": answer.model,
+        "id": answer.response_id,
+        "tokens": [answer.usage.input_tokens, answer.usage.output_tokens],
+    }
+
+
 @pytest.mark.parametrize("name", ANSWERS)
 async def test_a_real_answer_is_understood_however_it_is_cut(name: str) -> None:
     answers = await outcomes(name)
@@ -109,6 +133,8 @@ async def test_a_real_answer_is_understood_however_it_is_cut(name: str) -> None:
     answer: ChatResponse = answers[0]
     assert (answer.finish_reason, len(answer.tool_calls)) == (reason, calls)
     assert answer.text or answer.tool_calls
+    if name != SDK_TAKES_CUT_ARGUMENTS:
+        assert read(answer) == as_official_sdks_read()[name]
     problems = {call.problem for call in answer.tool_calls}
     assert problems == ({"truncated"} if reason == "length" and calls else {None} if calls else set())
 
