@@ -37,7 +37,10 @@ def _paired(messages: Sequence[Message]) -> Iterator[Message]:
         repaired = _sendable(calls)
         yield message if repaired == calls else _with_calls(message, repaired)
         for answer, call in zip(answers, repaired, strict=True):
-            yield Message(role="tool", parts=(msgspec.structs.replace(answer, call_id=call.id),))
+            same = answer.call_id == call.id  # what needs no repair stays the very part it was
+            yield Message(
+                role="tool", parts=(answer if same else msgspec.structs.replace(answer, call_id=call.id),)
+            )
 
 
 def _calls(message: Message) -> tuple[ToolCall, ...]:
