@@ -1,7 +1,7 @@
 """A turn of fifteen rounds with three calls each, begun or gone on with.
 
-`python -m tests.agent.killed FOLDER`: each call leaves a line in the file `effects` while it runs. In the end
-the results are printed as JSON.
+`python -m tests.agent.killed FOLDER`: each call leaves a line in the file `effects` while it runs, and a dot
+on standard output. In the end the results are printed as JSON.
 """
 
 import asyncio
@@ -44,6 +44,7 @@ async def turn(folder: Path, store: SqliteCheckpointStore) -> AgentResult:
     async def act(n: int) -> str:
         await asyncio.sleep(0.005)
         os.write(effects, f"{n}\n".encode())
+        os.write(1, b".")
         await asyncio.sleep(0.005)
         return f"done {n}"
 

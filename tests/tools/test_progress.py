@@ -85,18 +85,25 @@ async def test_progress_is_shown_while_the_tool_runs() -> None:
     assert shown == [Progress("call_count", "count", 1), Progress("call_count", "count", {"done": 0.5})]
 
 
-async def test_a_failing_listener_does_not_disturb_the_tool(caplog: pytest.LogCaptureFixture) -> None:
-    def broken(progress: Progress) -> None:
-        raise ValueError("listener bug")
+async def test_a_failing_listener_does_not_disturb_the_tool_nor_flood_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    shown: list[object] = []
+
+    def behind(progress: Progress) -> None:
+        if progress.value in {1, 2}:
+            raise ValueError("too far behind")
+        shown.append(progress.value)
 
     @tool
     async def count(ctx: ToolContext) -> str:
-        ctx.emit(1)
+        for number in range(4):
+            ctx.emit(number)
         return "counted"
 
     with caplog.at_level(logging.ERROR):
-        result = await ToolRegistry([count]).execute(call("count"), ToolRun(on_progress=broken))
-    assert result.content == "counted"
+        result = await ToolRegistry([count]).execute(call("count"), ToolRun(on_progress=behind))
+    assert (result.content, shown) == ("counted", [0, 3])
     assert [record.message for record in caplog.records] == ["progress listener failed"]
 
 

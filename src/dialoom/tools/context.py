@@ -71,6 +71,7 @@ class ToolContext:
         self._thread = get_ident()
         self._lock = Lock()
         self._unseen = 0
+        self._misheard = False
 
     @property
     def run_id(self) -> str:
@@ -91,7 +92,10 @@ class ToolContext:
         self.cancel.raise_if_cancelled()
 
     def emit(self, value: object) -> None:
-        """Show progress to whoever listens to the run. A call that was given up shows nothing any more."""
+        """Show progress to whoever listens to the run. A call that was given up shows nothing any more.
+
+        What a listener fails at, because it is too far behind say, is dropped; the log has the first time.
+        """
         if self._run.on_progress is None or self.stop_requested:
             return
         if self._loop is None or get_ident() == self._thread:
@@ -155,7 +159,9 @@ class ToolContext:
         try:
             self._run.on_progress(Progress(self.call_id, self.tool_name, value))
         except Exception:  # noqa: BLE001 - seam: foreign code listens here
-            _log.exception("progress listener failed", extra={"tool": self.tool_name})
+            if not self._misheard:  # a listener that is behind fails at each notice of a flood
+                _log.exception("progress listener failed", extra={"tool": self.tool_name})
+            self._misheard = True
 
 
 def _fitting(answer: Any, schema: object | None) -> Any:
