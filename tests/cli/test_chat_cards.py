@@ -16,7 +16,7 @@ def typing(*lines: str) -> tuple[Ask, list[str]]:
     asked: list[str] = []
     given: Iterator[str] = iter(lines)
 
-    def ask(question: str) -> str | None:
+    def ask(question: str, *, is_secret: bool = False) -> str | None:
         asked.append(question)
         return next(given, None)
 
@@ -36,10 +36,14 @@ async def test_an_approval_is_a_yes_or_a_no(line: str, approved: bool) -> None:
 
 
 FIELDS = (
-    FormField(id="name", label="Name"),
-    FormField(id="cell", label="Cell size", type="integer"),
+    FormField(id="name", label="Name", required=True),
+    FormField(id="cell", label="Cell size", type="integer", min=1, max=500, current_value=25),
+    FormField(id="method", type="select", options=("idw", "kriging"), default="idw"),
+    FormField(id="power", type="number", min=0.5, visible_if={"method": "idw"}),
+    FormField(id="range", type="number", visible_if={"method": "kriging"}),
     FormField(id="fine", type="bool"),
     FormField(id="layers", type="multiselect", options=("a", "b")),
+    FormField(id="since", type="date"),
 )
 
 
@@ -47,20 +51,53 @@ def with_card(card: Form | Table) -> Dialog:
     return Center().new_dialog().append_message(DEFAULT_CARDS.encode(card))
 
 
-def test_a_form_is_asked_field_by_field(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_form_is_asked_field_by_field_and_says_what_each_takes(capsys: pytest.CaptureFixture[str]) -> None:
     dialog = with_card(Form(id="f", title="Grid", inline=True, fields=FIELDS, error="the cell is too wide"))
-    ask, asked = typing("Ada", "25", "true", "a, b")
-    told: Act = ("submit", {"values": {"name": "Ada", "cell": 25, "fine": True, "layers": ["a", "b"]}})
+    ask, asked = typing("Ada", "", "", "2", "y", "a, b", "2026-11-30")
+    told: Act = (
+        "submit",
+        {
+            "values": {
+                "name": "Ada",
+                "cell": 25,
+                "method": "idw",
+                "power": 2,
+                "fine": True,
+                "layers": ["a", "b"],
+                "since": "2026-11-30",
+            }
+        },
+    )
     assert ask_card(dialog, "f", ask) == told
-    assert asked == ["Name: ", "Cell size: ", "fine: ", "layers: "]
+    assert asked == [
+        "Name: ",
+        "Cell size (1 or more, 500 or less) [25]: ",
+        "method (idw, kriging) [idw]: ",
+        "power (0.5 or more): ",
+        "fine (y/n): ",
+        "layers (a, b): ",
+        "since (2026-11-30): ",
+    ]
     assert capsys.readouterr().err == "Grid\ndialoom: the cell is too wide\n"
     assert dialog.act("f", *told).status == "submitted"
 
 
-def test_what_is_left_empty_is_left_out_and_what_does_not_fit_is_for_the_form_to_refuse() -> None:
-    dialog = with_card(Form(id="f", inline=True, fields=FIELDS))
-    ask, _ = typing("", "wide", "", "")
-    assert ask_card(dialog, "f", ask) == ("submit", {"values": {"cell": "wide"}})
+def test_an_answer_that_does_not_fit_is_asked_for_again(capsys: pytest.CaptureFixture[str]) -> None:
+    held = FormField(id="layers", type="multiselect", options=("a", "b"), current_value=("a", "b"))
+    dialog = with_card(Form(id="f", inline=True, fields=(*FIELDS[:2], FIELDS[5], held)))
+    ask, asked = typing("", "Ada", "wide", "0", "7", "perhaps", "", "a, c", "")
+    assert ask_card(dialog, "f", ask) == (
+        "submit",
+        {"values": {"name": "Ada", "cell": 7, "layers": ("a", "b")}},
+    )
+    assert capsys.readouterr().err.splitlines() == [
+        "dialoom: Name: an answer is needed",
+        "dialoom: Cell size: not a number",
+        "dialoom: Cell size: less than 1",
+        "dialoom: fine: not true or false",
+        "dialoom: layers: not one of the options",
+    ]
+    assert asked[-1] == "layers (a, b) [a, b]: "
 
 
 def test_without_an_answer_the_card_waits() -> None:

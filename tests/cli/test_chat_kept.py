@@ -13,7 +13,6 @@ from dialoom.cli.chat_center import open_stores
 from dialoom.cli.chat_list import MOST_LISTED
 from dialoom.conversation import Conversation, Header
 from dialoom.dialog import Center, Prompt, Skill
-from dialoom.llm import MockProvider
 from dialoom.mcp import MCPServerConfig
 from dialoom.stores import SqliteConversationStore
 from dialoom.testing import ManualClock
@@ -21,7 +20,6 @@ from dialoom.testing.wire import Hold, WireReply, WireServer
 from tests.cli.terminal import Shown, Terminal
 from tests.cli.test_ask import broken_off, event, said
 from tests.cli.test_chat import end_chat, home, start_chat, typing
-from tests.dialog.talk import center_of, refund
 
 __all__ = ["home"]
 
@@ -328,31 +326,6 @@ def test_documents_answer_in_a_conversation_that_is_kept(
     typing(monkeypatch, "/history")
     shown = terminal.run("chat", "--resume", "--offline")
     assert "you: How long do refunds take?\ndialoom: According to your documents:" in shown.out
-
-
-async def paused(folder: Path) -> str:
-    """Store a conversation whose run waits for a person; return its id."""
-    mock = MockProvider().queue_tool_call("c1", "refund", {"order": 9})
-    with open_stores(folder) as stores:
-        dialog = center_of(mock, refund, stores=stores).new_dialog()
-        assert (await dialog.send("refund 9")).waiting
-        return dialog.id
-
-
-async def test_a_question_that_waits_is_asked_again_and_answered(
-    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    dialog_id = await paused(tmp_path / ".dialoom")
-    async with WireServer([said("Refunded.")]) as server:
-        typing(monkeypatch)
-        left = await chat(terminal, server, "--resume")
-        typing(monkeypatch, "n")
-        shown = await chat(terminal, server, dialog_id)
-    question = 'refund wants to run with {"order":9}. Allow it? [y/N] '
-    assert left.out.endswith(f"[shown approval: refund (refund)]\n{question}")
-    assert left.err.endswith("it waits; dialoom chat --resume asks again\n")
-    assert shown.out.endswith(f"{question}Refunded.\n\n")
-    assert "  ← " in shown.err
 
 
 async def test_an_answer_from_documents_that_broke_off_is_kept_as_far_as_it_came(

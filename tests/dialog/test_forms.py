@@ -2,7 +2,7 @@
 
 import pytest
 
-from dialoom.base.errors import UsageError
+from dialoom.base.errors import StoreError, UsageError
 from dialoom.conversation import MemoryConversationStore
 from dialoom.conversation.cards import (
     DEFAULT_CARDS,
@@ -88,11 +88,13 @@ async def test_an_answer_the_tool_refuses_is_asked_for_again_by_a_new_card_that_
 async def login(ctx: ToolContext) -> str:
     """Ask for a password."""
     values = ctx.ask({"formId": "login", "values": {"name": "ada"}})
-    return f"{values['name']} has a password of {len(values['password'])} letters"
+    return f"{values.get('name')} has a password of {len(values['password'])} letters"
 
 
-async def test_a_registered_form_is_asked_and_its_secret_is_told_to_the_tool_and_stored_nowhere() -> None:
-    center = center_of(MockProvider().queue_tool_call("c1", "login", {}).queue_text("Done."), login)
+async def test_a_registered_form_is_asked_and_its_secret_is_told_to_the_tool_and_kept_nowhere() -> None:
+    stores = Stores(MemoryConversationStore(), MemoryCheckpointStore())
+    mock = MockProvider().queue_tool_call("c1", "login", {}).queue_text("Done.")
+    center = center_of(mock, login, stores=stores)
     fields = (FormField(id="name"), FormField(id="password", type="secret"))
     center.forms.add(FormDefinition(form_id="login", title="Sign in", fields=fields))
     dialog = center.new_dialog()
@@ -101,6 +103,35 @@ async def test_a_registered_form_is_asked_and_its_secret_is_told_to_the_tool_and
     await finished(dialog.answer(card_id, "submit", {"values": values}))
     assert said(dialog)[-2][1] == "ada has a password of 8 letters"
     assert "hunter22" not in dialog.to_json()
+    assert stores.checkpoints.load(dialog.id) is None
+
+
+class StubbornCheckpoints(MemoryCheckpointStore):
+    """Forgets nothing for a while, as on a full disk."""
+
+    refuses = False
+
+    def erase_thread(self, thread_id: str) -> None:
+        if self.refuses:
+            raise StoreError("the disk is full; free some space, then try again")
+        super().erase_thread(thread_id)
+
+
+async def test_a_secret_that_could_not_be_erased_is_erased_when_the_dialog_is_opened() -> None:
+    checkpoints = StubbornCheckpoints()
+    stores = Stores(MemoryConversationStore(), checkpoints)
+    mock = MockProvider().queue_tool_call("c1", "login", {}).queue_text("Done.")
+    center = center_of(mock, login, stores=stores)
+    center.forms.add(FormDefinition(form_id="login", fields=(FormField(id="password", type="secret"),)))
+    dialog = center.new_dialog()
+    (card_id,) = (await soon(dialog.send("go"))).waiting
+    checkpoints.refuses = True
+    result = await soon(dialog.answer(card_id, "submit", {"values": {"password": "hunter22"}}))
+    assert isinstance(result.error, StoreError)
+    assert (said(dialog)[-1], checkpoints.load(dialog.id) is None) == (("assistant", "Done."), False)
+    checkpoints.refuses = False
+    await center_of(mock, login, stores=stores).open(dialog.id)
+    assert checkpoints.load(dialog.id) is None
 
 
 async def test_a_form_that_is_not_registered_any_more_takes_no_answer() -> None:

@@ -4,6 +4,7 @@ import asyncio
 import sys
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, ExitStack, suppress
+from getpass import getpass
 from pathlib import Path
 from typing import TypeVar
 
@@ -24,6 +25,7 @@ from dialoom.cli.knowledge import bring_in, check_knowledge, open_store, tell
 from dialoom.cli.model import OpenModel, announce, open_model
 from dialoom.cli.progress import counted, say
 from dialoom.conversation import ExportFormat, TextEntry, export_conversation
+from dialoom.conversation.cards import InvalidAnswersError
 from dialoom.dialog import Center, Dialog, DialogResult, RunHandle, Stores
 from dialoom.graph import RunControl
 from dialoom.rag import Embedder
@@ -224,10 +226,13 @@ class _Chat:
 
     def _ask(self, card_id: str) -> None:
         answers = ask_card(self._dialog, card_id, _read_line)
-        if answers is None:
-            say("it waits; dialoom chat --resume asks again")
-        else:
-            self._run(lambda: self._dialog.answer(card_id, *answers))
+        try:
+            if answers is not None:
+                self._run(lambda: self._dialog.answer(card_id, *answers))
+                return
+        except InvalidAnswersError as error:  # answers that are right one by one, and not together
+            complain(str(error))
+        say("it waits; dialoom chat --resume asks again")
 
     def _print_history(self, _: str) -> None:
         self._runner.run(self._dialog.load())
@@ -371,10 +376,15 @@ class _RememberedLines:
             self._path.chmod(0o600)
 
 
-def _read_line(question: str = "") -> str | None:
-    """Return the next line, None when there will be none; a `question` is asked in any case."""
+def _read_line(question: str = "", *, is_secret: bool = False) -> str | None:
+    """Return the next line, None when there will be none; a `question` is asked in any case.
+
+    A secret is not shown while it is typed, and not remembered.
+    """
     try:
         if sys.stdin.isatty():
+            if is_secret:
+                return getpass(question)
             return input(question or PROMPT)
         if question:
             print(question, end="", flush=True)

@@ -50,12 +50,19 @@ async def cards_of(base: RunBase, journal: Journal, checkpoint: Checkpoint) -> C
     return Cards(base.cards, base.forms, journal.transcript.since(seen))
 
 
+async def let_go(base: RunBase, journal: Journal, checkpoint: Checkpoint) -> None:
+    """Erase the checkpoints of a run that came to its end when a person told it a secret; others stay."""
+    cards = await cards_of(base, journal, checkpoint)
+    if cards.were_told_secrets:
+        await base.stores.erase_thread(journal.id)
+
+
 async def recover(base: RunBase, journal: Journal) -> Standing | None:
     """Deliver what a run that died had saved and not said; return where it stands, None when it is over.
 
     A run is over, too, when the conversation went on without it: the person said something new, took back
     what it answers, or closed its questions. It is forgotten then; the checkpoints of one that came to its
-    end stay until the next turn begins.
+    end stay until the next turn begins, unless they hold a secret.
     """
     checkpoint = await base.stores.load_checkpoint(journal.id)
     if checkpoint is None:
@@ -63,6 +70,7 @@ async def recover(base: RunBase, journal: Journal) -> Standing | None:
     if await _is_current(journal, turn_of(checkpoint).seen):
         await journal.deliver(outbox(checkpoint, registry=base.cards))
         if checkpoint.frontier.is_over:
+            await let_go(base, journal, checkpoint)
             return None
         standing, _ = await ask(base, journal, checkpoint)
         if standing.waiting or not checkpoint.interrupts:

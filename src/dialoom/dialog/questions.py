@@ -54,6 +54,12 @@ class Cards:
     def get(self, card_id: str) -> Card | UnknownCard | None:
         return self._newest.get(card_id)
 
+    @property
+    def were_told_secrets(self) -> bool:
+        """Whether a form with a secret field was answered; the answer is in the checkpoints only."""
+        forms = (card for card in self._newest.values() if isinstance(card, Form) and card.is_done)
+        return any(field.type == "secret" for form in forms for field in form.fields)
+
     def ask(
         self, checkpoint: Checkpoint, *, passed_on: Collection[str] = ()
     ) -> tuple[tuple[Waiting, ...], tuple[KeyedEntry, ...]]:

@@ -21,7 +21,7 @@ from dialoom.base.cancel import CancelScope
 from dialoom.base.errors import DialoomError, UsageError
 from dialoom.base.text import one_line
 from dialoom.conversation import prompt
-from dialoom.dialog.asking import Standing, ask, cards_of
+from dialoom.dialog.asking import Standing, ask, cards_of, let_go
 from dialoom.dialog.errors import TurnFailedError
 from dialoom.dialog.journal import Journal, KeyedEntry
 from dialoom.dialog.judged import judged
@@ -239,6 +239,8 @@ class DialogRun:
             case "finished" | "length" | "refused":
                 if agent.error:
                     self._telling.noticed(agent.stop_reason, agent.error)
+                if self._resumed and self._tap.newest:
+                    await let_go(self._base, self._journal, self._tap.newest)
                 return Ended(result)  # its checkpoints stay to be looked at, until the next turn begins
             case "cancelled":
                 await self._forget(self._resumed)
