@@ -223,6 +223,31 @@ def test_an_uploaded_table_is_paged_sorted_filtered_and_exported(client: TestCli
     assert code_of(client.get(path)) == (404, "not_found")
 
 
+def test_a_table_that_a_spreadsheet_wrote_as_unicode_text_is_read(client: TestClient) -> None:
+    for encoding in ("utf-16", "utf-16-be"):
+        mark = b"" if encoding == "utf-16" else b"\xfe\xff"
+        file = upload(client, mark + "井\t深\nA\t1.5\n".encode(encoding), f"{encoding}.txt").json()
+        made = client.post("/api/v1/datasets", json={"fileId": file["id"]}).json()
+        assert made["columns"] == [{"name": "井", "dtype": "text"}, {"name": "深", "dtype": "number"}]
+        assert client.get(f"/api/v1/datasets/{made['id']}/rows").json()["rows"] == [["A", "1.5"]]
+
+
+def test_a_card_whose_id_has_a_slash_can_be_acted_on(client: TestClient, begin: Begin) -> None:
+    path = f"/api/v1/conversations/{begin()}/cards"
+    client.post(path, json={"type": "Approval", "payload": {"id": "r1/2/井", "title": "Start?"}})
+    answer = client.post(
+        f"{path}/r1%2F2%2F井/actions/decide", json={"approved": True}, headers={"If-Match": "0"}
+    )
+    assert (answer.status_code, answer.json()["card"]["status"]) == (200, "approved")
+
+
+@pytest.mark.parametrize("name", ["../x", "/a", "a/", "..", "%2e", "a\\b"])
+def test_a_card_whose_id_no_address_can_hold_is_refused(client: TestClient, begin: Begin, name: str) -> None:
+    card = {"type": "Approval", "payload": {"id": name, "title": "Start?"}}
+    answer = client.post(f"/api/v1/conversations/{begin()}/cards", json=card)
+    assert (answer.status_code, "cannot stand in an address" in answer.json()["detail"]) == (422, True)
+
+
 @pytest.mark.parametrize(
     "content", [b"", b"\n\n", b"a,b\n1,2,3\n", b"," * 600 + b"\n", b'a\n"' + b"x" * 200_000]
 )

@@ -82,6 +82,23 @@ def test_a_wrong_body_is_told_and_changes_nothing(client: TestClient, body: byte
     assert client.get(ROOT).json()["items"] == []
 
 
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        (rb"a\ud83d", "a\ufffd"),
+        (rb"\ude00b", "\ufffdb"),
+        (rb"\ud83d\ud83d\ude00", "\ufffd\U0001f600"),
+        (rb"\\ud83d \ud83d", "\\ud83d \ufffd"),
+    ],
+)
+def test_half_a_character_is_taken_as_one_that_cannot_be_shown(
+    client: TestClient, sent: bytes, kept: str
+) -> None:
+    headers = {"Content-Type": "application/json"}
+    answer = client.post("/api/v1/conversations", content=b'{"title": "%s"}' % sent, headers=headers)
+    assert (answer.status_code, answer.json()["title"]) == (201, kept)
+
+
 def test_a_body_without_end_is_cut_off(client: TestClient) -> None:
     headers = {"Content-Type": "application/json"}
     assert code_of(client.post(ROOT, content=b" " * 5_000_000, headers=headers)) == (413, "too_large")

@@ -209,6 +209,19 @@ def test_a_picture_that_is_elsewhere_or_none_is_refused(
     assert (answer.status_code, told in answer.json()["error"]["message"]) == (422, True)
 
 
+def test_a_provider_that_is_switched_off_is_offered_to_nobody(client: TestClient) -> None:
+    client.put("/api/v1/settings", json={"disabledProviders": ["mock"]})
+    assert client.get("/v1/models").json()["data"] == []
+    said = {"messages": [{"role": "user", "content": "Hi"}]}
+    named = client.post(CHAT, json={**said, "model": "mock-model"}).json()["error"]
+    assert (named["code"], named["message"]) == (
+        "model_not_found",
+        "there is no model 'mock-model'; there are: none",
+    )
+    unnamed = client.post(CHAT, json=said).json()["error"]
+    assert unnamed["message"] == "no model can be asked here; switch a provider on, or name one of: none"
+
+
 def test_what_goes_wrong_is_said_as_those_clients_read_it(client: TestClient, provider: MockProvider) -> None:
     said = {"messages": [{"role": "user", "content": "Hi"}]}
     unknown = client.post(CHAT, json={**said, "model": "gpt-9"})
@@ -255,7 +268,7 @@ async def test_an_agui_client_runs_a_thread_that_is_a_conversation(
 ) -> None:
     provider.queue_text("Hello", chunks=2)
     async with served(parts, tmp_path) as live:
-        message = {"id": "m1", "role": "user", "content": "Hi"}
+        message = {"id": "m1", "role": "user", "content": [{"type": "text", "text": "Hi"}]}
         seen = await agui(live, messages=[message])
         spoken = [kind for kind in kinds(seen) if kind.isupper()]
         assert spoken == [
@@ -355,3 +368,21 @@ async def test_an_agui_client_answers_an_interrupt(
 def test_an_agui_thread_is_named_as_a_conversation_is(client: TestClient, thread: str) -> None:
     answer = client.post("/agui/dialog", json={"threadId": thread, "runId": "r"})
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_input")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"messages": []},
+        {"messages": [{"id": "1", "role": "user", "content": " "}]},
+        {"messages": [{"id": "1", "role": "user", "content": [{"type": "binary", "mimeType": "image/png"}]}]},
+        {"messages": [{"id": "1", "role": "user", "content": 7}]},
+        {"resume": [{"interruptId": "x", "payload": {}}]},
+    ],
+)
+def test_an_agui_call_that_asks_nothing_begins_no_conversation(
+    client: TestClient, asked: dict[str, object]
+) -> None:
+    answer = client.post("/agui/dialog", json={"threadId": "t1", "runId": "r", **asked})
+    assert answer.status_code in {404, 422}
+    assert client.get("/api/v1/conversations").json()["items"] == []

@@ -13,7 +13,7 @@ import msgspec
 from starlette.responses import Response, StreamingResponse
 
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
-from dialoom.base.errors import ConflictError
+from dialoom.base.errors import ConflictError, UsageError
 from dialoom.conversation.conversation import Conversation
 from dialoom.conversation.header import Header
 from dialoom.conversation.store import ConversationNotFoundError
@@ -39,6 +39,12 @@ class AguiMessage(msgspec.Struct, frozen=True):
     id: Annotated[str, msgspec.Meta(max_length=200)]
     role: str
     content: object = None
+
+
+class AguiText(msgspec.Struct, frozen=True, tag_field="type", tag="text"):
+    """A piece of a message: words."""
+
+    text: str
 
 
 class AguiAnswer(msgspec.Struct, frozen=True, rename="camel"):
@@ -79,10 +85,12 @@ class Agui:
 
     async def run(self, call: Call[Nothing, RunAgentInput]) -> Response:
         asked = call.body
-        await self._ensure(asked.thread_id)
+        words = _words(asked)
+        if words.strip():
+            await self._ensure(asked.thread_id)
         subscription = self._hub.subscribe([asked.thread_id])
         try:
-            prelude, run_id = await self._begin(asked, subscription)
+            prelude, run_id = await self._begin(asked, words, subscription)
         except BaseException:
             subscription.close()
             raise
@@ -98,20 +106,22 @@ class Agui:
             with suppress(ConflictError):  # another call of the client was first
                 await self._store.create(Conversation(Header(id=thread_id, created=now, updated=now)))
 
-    async def _begin(self, asked: RunAgentInput, subscription: Subscription) -> tuple[list[Event], str]:
+    async def _begin(
+        self, asked: RunAgentInput, words: str, subscription: Subscription
+    ) -> tuple[list[Event], str]:
         """Start what is asked for, or join what goes on.
 
         Return what to say first, and the id of the run to follow then: "" for none, when it is over.
         """
-        thread, newest = asked.thread_id, asked.messages[-1] if asked.messages else None
+        thread = asked.thread_id
         if asked.resume:
             for answer in asked.resume:
                 action = "submit" if "values" in answer.payload else "decide"
                 await self._talks.act(thread, answer.interrupt_id, action, answer.payload)
         elif (run_id := self._talks.running(thread)) is not None:
             return await self._join(asked, run_id, subscription), run_id
-        elif newest is not None and newest.role == "user" and isinstance(newest.content, str):
-            await self._talks.send(thread, newest.content, attachments=[], key=newest.id)
+        elif words.strip():
+            await self._talks.send(thread, words, attachments=[], key=asked.messages[-1].id)
         else:
             await self._talks.resume(thread)
         current = self._talks.newest(thread)
@@ -148,6 +158,23 @@ class Agui:
                     yield _data(event)
                     if event["type"] in _ENDS:
                         return
+
+
+def _words(asked: RunAgentInput) -> str:
+    """Return what the user says now, "" for nothing. Raises `UsageError` for what is not text."""
+    newest = asked.messages[-1] if asked.messages else None
+    if newest is None or newest.role != "user":
+        return ""
+    match newest.content:
+        case None:
+            return ""
+        case str():
+            return newest.content
+        case content:
+            try:
+                return "\n".join(each.text for each in msgspec.convert(content, list[AguiText]))
+            except msgspec.ValidationError as error:
+                raise UsageError("only text is taken here; upload files at /api/v1/files") from error
 
 
 def _joined(asked: RunAgentInput, shown: list[Shown], run: RunView) -> Iterator[Event]:

@@ -14,6 +14,7 @@ from dialoom.conversation.cards.unknown import UnknownCard
 from dialoom.conversation.yaml_text import dump_yaml
 from dialoom.dialog import AlreadyAnsweredError
 from dialoom.server.card_work import CardHandlers, CardWork, Desk, no_handler
+from dialoom.server.guard import is_hostile
 from dialoom.server.problems import ProblemError
 from dialoom.server.routes import AnyRoute, Call, Nothing, Route
 from dialoom.server.shown import Shelf, card_fields
@@ -94,7 +95,8 @@ class Cards:
                 summary="Show a card",
             ),
             Route(
-                "POST", cards + "/{card}/actions/{name}", self.act, body=dict[str, Any], answer=CardState,
+                "POST", cards + "/{card:path}/actions/{name}", self.act,
+                body=dict[str, Any], answer=CardState,
                 headers=("If-Match", "Idempotency-Key"), refusals=(409, 428),
                 summary="Do an action of a card that is at the revision given in If-Match",
             ),
@@ -115,6 +117,8 @@ class Cards:
         card = self._shelf.cards.decode(new.type, text)
         if isinstance(card, UnknownCard):
             raise UsageError(f"this is no {one_line(new.type, 80)} card: {card.reason}")
+        if is_hostile(f"/{card.id}/".encode()):  # its actions would never be reached
+            raise UsageError("the card's id cannot stand in an address; use letters, digits and - . _")
         return AddedEntry(await self._desk.talks.show(call.id(), self._shelf.cards.encode(card)))
 
     async def act(self, call: Call[Nothing, Fields]) -> CardState:

@@ -31,7 +31,8 @@ class TableLayout(msgspec.Struct, frozen=True):
 def find_layout(path: Path) -> TableLayout:
     """Look through a file: its encoding, its delimiter, its columns and which of them are numbers.
 
-    UTF-8 is tried first, then GB 18030, then Latin-1. Raises `UsageError` when there is no table in it.
+    UTF-16 is known by its mark; then UTF-8 is tried, then GB 18030, then Latin-1. Raises `UsageError` when
+    there is no table in it.
     """
     encoding = _encoding(path)
     with path.open(encoding=encoding, newline="") as file:
@@ -85,7 +86,9 @@ def harmless(cell: Cell) -> Cell:
 
 
 def _encoding(path: Path) -> str:
-    for name in ("utf-8-sig", "gb18030"):
+    with path.open("rb") as file:
+        marked = file.read(2) in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE}
+    for name in ("utf-16",) if marked else ("utf-8-sig", "gb18030"):
         decoder = codecs.getincrementaldecoder(name)()
         try:
             with path.open("rb") as file:

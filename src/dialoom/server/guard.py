@@ -122,13 +122,18 @@ class Guard:
             _wait(self._runs.take(caller))
 
 
+def is_hostile(path: bytes) -> bool:
+    """Tell whether a decoded path is refused, whatever it names."""
+    # decoded twice: a proxy may do so once more, and nothing of ours is encoded twice
+    return any(map(_HOSTILE.search, (path, unquote_to_bytes(path))))
+
+
 def _check_path(scope: Scope) -> None:
     raw: bytes = scope.get("raw_path") or scope["path"].encode("utf-8", "surrogatepass")
     decoded = unquote_to_bytes(raw)
     if len(raw) > _MAX_PATH or len(scope["query_string"]) > _MAX_QUERY:
         raise ProblemError(400, "address_too_long", "the address is too long; shorten the query")
-    # twice: a proxy may decode once more, and nothing of ours is encoded twice
-    if _HOSTILE.search(decoded) or _HOSTILE.search(unquote_to_bytes(decoded)):
+    if is_hostile(decoded):
         raise ProblemError(400, "bad_path", "the path cannot name anything here")
     try:
         decoded.decode()

@@ -25,10 +25,17 @@ class NamedModel(msgspec.Struct, frozen=True):
     model: str
 
 
+class _Choices(msgspec.Struct, frozen=True, rename="camel"):
+    """The part of a center's settings that says which providers are switched off."""
+
+    disabled_providers: list[str] = []
+
+
 async def named_models(center: Center) -> list[NamedModel]:
-    """Return every model that can be asked; a provider that cannot say has none."""
+    """Return every model that can be asked; a provider that is off, or cannot say, has none."""
     found: list[NamedModel] = []
-    for provider_id in center.provider_ids:
+    off = msgspec.convert(center.to_dict(), _Choices).disabled_providers
+    for provider_id in (each for each in center.provider_ids if each not in off):
         provider = center.get_provider(provider_id)
         assert provider is not None
         models, _ = await models_of(provider)
@@ -58,7 +65,10 @@ async def find_model(center: Center, name: str) -> NamedModel:
         if name in {each.name, each.model} or (not name and each.provider is default):
             return each
     known = ", ".join(each.name for each in models[:20]) or "none"
-    raise ProblemError(404, "model_not_found", f"there is no model {name[:80]!r}; there are: {known}")
+    told = f"there is no model {name[:80]!r}; there are: {known}"
+    if not name:
+        told = f"no model can be asked here; switch a provider on, or name one of: {known}"
+    raise ProblemError(404, "model_not_found", told)
 
 
 async def answer_events(

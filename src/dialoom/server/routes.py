@@ -22,6 +22,10 @@ A = TypeVar("A")
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _MAX_NAME = 400
+# an escape of JSON: a pair of halves, half a character, or any other
+_ESCAPED = re.compile(
+    rb"\\(?:u[dD][89aAbB]..\\u[dD][c-fC-F]..|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
 PIECE_SECONDS = 30.0
 _EVERY_METHOD = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 
@@ -173,14 +177,24 @@ def too_large(most: int) -> ProblemError:
 
 
 def decode(content: bytes, kind: type[B]) -> B:
-    """Read JSON into `kind`. Raises `ProblemError` with the place of what is wrong."""
+    """Read JSON into `kind`. Raises `ProblemError` with the place of what is wrong.
+
+    Half a character, which JavaScript sends as it is, becomes U+FFFD.
+    """
     try:
         return msgspec.json.decode(content, type=kind)
     except msgspec.ValidationError as error:
         raise _invalid(str(error)) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        whole = _ESCAPED.sub(_whole, content)
+        if whole != content:
+            return decode(whole, kind)
         told = one_line(str(error), 120)
         raise ProblemError(400, "bad_json", f"the body is not readable as JSON: {told}") from error
+
+
+def _whole(escape: re.Match[bytes]) -> bytes:
+    return rb"\ufffd" if escape["half"] else escape[0]
 
 
 def read_query(request: Request, kind: type[Q]) -> Q:
