@@ -21,6 +21,7 @@ from dialoom.rag import (
     load_document,
     load_eval_set,
 )
+from dialoom.rag.extract.pool import shared_pool
 from dialoom.rag.service import ServiceSettings, access_from, serve
 from dialoom.stores import SqliteVectorStore
 
@@ -55,6 +56,8 @@ async def rag_service(knowledge: KnowledgeFlags, model: ModelFlags, service: Ser
             )
             with _stdout_for_answers() as answers:
                 await serve(sys.stdin, answers, settings)
+            if readers := shared_pool():
+                readers.close()  # nobody waits any more for a file that one of them may still be reading
     return ExitCode.OK
 
 

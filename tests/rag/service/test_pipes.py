@@ -5,17 +5,18 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dialoom.llm import Gate, MockProvider, TextDelta
-from dialoom.rag import InMemoryVectorStore
+from dialoom.rag import FloatMatrix, HashEmbedder, InMemoryVectorStore
 from dialoom.rag.errors import ManifestMissingError
 from dialoom.rag.service import Response, ServiceAccess, ServiceSettings, pipes, serve
 from dialoom.rag.service.lines import LineSplitter, TooLongLine
@@ -104,6 +105,54 @@ async def test_what_does_not_end_after_a_shutdown_is_cancelled(monkeypatch: pyte
         await client.ask(id="end", op="shutdown")
         assert (await client.read())["stop_reason"] == "cancelled"
         assert (await client.read())["id"] == "end"
+
+
+class Stuck(HashEmbedder):
+    """Never gives a document's vector."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reached = asyncio.Event()
+
+    async def embed_documents(self, texts: Sequence[str]) -> FloatMatrix:
+        self.reached.set()
+        await asyncio.Event().wait()
+        raise AssertionError(texts)
+
+
+async def test_every_request_that_a_shutdown_cuts_off_is_told_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipes, "_FAREWELL", 0.05)
+    monkeypatch.setattr(pipes, "_LAST_WORDS", 0.2)
+    (tmp_path / "a.txt").write_text("a")
+    stuck = Stuck()
+    async with served(msgspec.structs.replace(await filled(), embedder=stuck)) as (client, _):
+        await client.ask(id="stuck", op="ingest", paths=[str(tmp_path)])
+        await stuck.reached.wait()
+        await client.ask(id="waits", op="ingest", paths=[str(tmp_path)])
+        await client.ask(id="also", op="delete", documents=["d"])
+        await client.ask(id="end", op="shutdown")
+        told = [await client.read() for _ in range(4)]
+    cut = {"ok": False, "error": "the request was cancelled", "code": "cancelled"}
+    assert sorted(told[:2], key=str) == [{"id": "also", **cut}, {"id": "waits", **cut}]
+    assert told[2:] == [{"id": "stuck", **cut}, {"id": "end", "ok": True}]
+
+
+async def test_a_change_that_waits_for_its_turn_can_be_cancelled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipes, "_FAREWELL", 0.05)
+    monkeypatch.setattr(pipes, "_LAST_WORDS", 0.2)
+    (tmp_path / "a.txt").write_text("a")
+    stuck = Stuck()
+    async with served(msgspec.structs.replace(await filled(), embedder=stuck)) as (client, _):
+        await client.ask(id="stuck", op="ingest", paths=[str(tmp_path)])
+        await stuck.reached.wait()
+        await client.ask(id="waits", op="sync", path=str(tmp_path))
+        await client.ask(id="stop", op="cancel", target="waits")
+        told = [await client.read() for _ in range(2)]
+    assert sorted((line["id"], line["ok"]) for line in told) == [("stop", True), ("waits", False)]
 
 
 async def test_bad_lines_get_an_error_with_their_id_and_the_service_lives_on() -> None:

@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
+from functools import partial
 
 from dialoom.base.cancel import CancelScope
 from dialoom.base.errors import DialoomError
 from dialoom.llm import ProviderError
+from dialoom.llm.switch import StopSwitch
 from dialoom.rag.errors import LoadError
 from dialoom.rag.ingest import CutDocument, DocumentFailure, IngestReport, embed_all, failure
 from dialoom.rag.loaders.loader import Loaded
@@ -27,12 +29,12 @@ class Intake:
         self._replace = replace
 
     async def take(self, paths: list[str], cancel: CancelScope) -> IngestReport:
-        """Load, cut, embed and store; cancelling ends it between two documents."""
+        """Load, cut, embed and store. Cancelling ends it between two documents, or while one is read."""
         settings = self._settings
         await asyncio.to_thread(settings.store.claim, manifest_of(settings.embedder, settings.chunker))
         documents = chunks = 0
         failures: list[DocumentFailure] = []
-        async for found in self._documents(paths):
+        async for found in self._documents(paths, cancel):
             cancel.raise_if_cancelled()
             outcome = found if isinstance(found, DocumentFailure) else await self._store(found)
             if isinstance(outcome, DocumentFailure):
@@ -42,11 +44,14 @@ class Intake:
                 chunks += len(outcome.chunks)
         return IngestReport(documents=documents, chunks=chunks, failures=failures[:_MOST_FAILURES])
 
-    async def _documents(self, paths: list[str]) -> AsyncGenerator[Document | DocumentFailure]:
-        for path in paths:
-            items = self._items(path)
-            while (item := await asyncio.to_thread(next, items, None)) is not None:
-                yield item
+    async def _documents(
+        self, paths: list[str], cancel: CancelScope
+    ) -> AsyncGenerator[Document | DocumentFailure]:
+        with StopSwitch(cancel) as switch:
+            for path in paths:
+                items = self._items(path)
+                while (item := await switch.wait(partial(_next, items))) is not None:
+                    yield item
 
     def _items(self, path: str) -> Iterator[Document | DocumentFailure]:
         try:
@@ -82,3 +87,7 @@ class Intake:
             self._settings.store.replace_documents([ready])
         else:
             self._settings.store.add(ready.chunks, ready.vectors)
+
+
+async def _next(items: Iterator[Document | DocumentFailure]) -> Document | DocumentFailure | None:
+    return await asyncio.to_thread(next, items, None)

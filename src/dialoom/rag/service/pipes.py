@@ -90,8 +90,12 @@ class _Desk:
             return None
 
     async def _answer(self, request: AnyRequest) -> None:
-        async for line in self._service.answer(request):
-            await self._output.put(line)
+        try:
+            async for line in self._service.answer(request):
+                await self._output.put(line)
+        except asyncio.CancelledError:  # it did not stop when it was asked to; its client still hears of it
+            self._output.put_if_room({"id": request.id, **refused("cancelled", "the request was cancelled")})
+            raise
 
     async def _finish(self, tasks: set[asyncio.Task[None]]) -> None:
         """Wait for what is running, then ask it to stop, then stop it."""
@@ -139,6 +143,11 @@ class _Output:
         """Send one line; waits while too many are on their way."""
         if not self._gone:
             await self._lines.put(encode_line(response))
+
+    def put_if_room(self, response: Response) -> None:
+        """Send one line unless too many are on their way."""
+        with suppress(asyncio.QueueFull):
+            self._lines.put_nowait(encode_line(response))
 
     async def close(self) -> None:
         """Wait until everything is written, as long as somebody reads."""

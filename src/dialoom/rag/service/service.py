@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from typing import assert_never
 
 import msgspec
@@ -14,6 +14,7 @@ from dialoom.base.errors import DialoomError
 from dialoom.base.text import one_line
 from dialoom.graph import Chunk as Emitted
 from dialoom.graph import Graph, RunOptions, RunResult
+from dialoom.llm.switch import StopSwitch
 from dialoom.rag.context import source_title
 from dialoom.rag.errors import ManifestMissingError
 from dialoom.rag.hybrid import HybridRetriever
@@ -164,9 +165,9 @@ class RagService:
             case Sync():
                 return self._sync(request.path, scope, progress=request.progress)
             case Delete():
-                return self._delete(request)
+                return self._delete(request, scope)
             case Snapshot():
-                return self._snapshot(request)
+                return self._snapshot(request, scope)
             case _:
                 assert_never(request)
 
@@ -235,8 +236,18 @@ class RagService:
         settings = self._settings
         return build_rag_query_graph(settings.store, settings.embedder, settings.provider, config).build()
 
+    @asynccontextmanager
+    async def _turn(self, scope: CancelScope) -> AsyncGenerator[None]:
+        """The one change that is under way; who is cancelled while it waits does not wait on."""
+        with StopSwitch(scope) as switch:
+            await switch.wait(self._writing.acquire)
+        try:
+            yield
+        finally:
+            self._writing.release()
+
     async def _ingest(self, request: Ingest, scope: CancelScope) -> AsyncGenerator[Response]:
-        async with self._writing:
+        async with self._turn(scope):
             report = await Intake(self._settings, replace=request.replace).take(request.paths, scope)
         yield done(**_fields(report))
 
@@ -244,7 +255,7 @@ class RagService:
         self, path: str, scope: CancelScope, *, progress: bool = False
     ) -> AsyncGenerator[Response]:
         settings = self._settings
-        async with self._writing:
+        async with self._turn(scope):
             events = sync_folder(
                 path,
                 settings.store,
@@ -260,7 +271,7 @@ class RagService:
                     elif progress:
                         yield {"event": "progress", "progress": msgspec.to_builtins(event)}
 
-    async def _delete(self, request: Delete) -> AsyncGenerator[Response]:
+    async def _delete(self, request: Delete, scope: CancelScope) -> AsyncGenerator[Response]:
         store, names = self._settings.store, request.documents
 
         def delete() -> int:
@@ -269,14 +280,14 @@ class RagService:
             store.replace_documents([removal(name) for name in names])
             return before - len(store)
 
-        async with self._writing:
+        async with self._turn(scope):
             yield done(chunks=await asyncio.to_thread(delete))
 
-    async def _snapshot(self, request: Snapshot) -> AsyncGenerator[Response]:
+    async def _snapshot(self, request: Snapshot, scope: CancelScope) -> AsyncGenerator[Response]:
         write = self._settings.snapshot
         if write is None:
             raise RequestError("unsupported", "this index cannot be copied while it is in use", id=request.id)
-        async with self._writing:
+        async with self._turn(scope):
             await asyncio.to_thread(write, request.path)
         yield done(path=request.path)
 
