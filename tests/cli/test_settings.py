@@ -1,5 +1,6 @@
 """What the settings file says is obeyed by every command that asks a model or makes vectors."""
 
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -162,6 +163,49 @@ async def test_the_doctor_asks_the_server_that_the_file_names_for_vectors(termin
         0,
         ["  embeddings    yes     2 dimensions"],
     )
+
+
+async def test_ollama_is_asked_for_a_context_window_by_its_own_wire(terminal: Terminal, docs: Path) -> None:
+    answer = b'{"message": {"role": "assistant", "content": "Three days [1]."}, "done": true}\n'
+    async with WireServer([WireReply(body=(answer,))]) as server:
+        settle(
+            f'[model]\nprovider = "ollama"\nname = "tiny"\nbase_url = "{server.url}/v1"\nnum_ctx = 16384\n'
+        )
+        shown = await terminal.run_beside("ask", "How long?", "--docs", str(docs))
+        request = server.requests[0]
+    assert (shown.code, request.path) == (0, "/api/chat")
+    assert request.json()["options"] == {"num_ctx": 16384}
+
+
+async def test_a_tool_is_called_on_a_server_that_knows_none(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def reply(request: WireRequest) -> WireReply:
+        asked = request.json()
+        if "tools" in asked:
+            return WireReply(status=400, body=(b'{"error": {"message": "tools are not supported"}}',))
+        known = "Tool result" in json.dumps(asked["messages"])
+        step = {"final": "It is 5."} if known else {"tool": "calculator", "arguments": {"expression": "2+3"}}
+        return said(json.dumps(step))
+
+    monkeypatch.setattr("sys.stdin", io.StringIO("2 + 3?\n/quit\n"))
+    async with WireServer(reply) as server:
+        settle(f'[model]\nname = "openai:m"\nbase_url = "{server.url}/v1"\n')
+        shown = await terminal.run_beside("chat", "--tool", "calculator")
+    assert shown.out.strip() == "It is 5."
+    assert '→ calculator {"expression":"2+3"}' in shown.err
+
+
+async def test_the_profile_of_the_doctor_says_how_tools_are_called(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("2 + 3?\n/quit\n"))
+    settle('{"tool_mode": "off"}', "tiny.json")
+    async with WireServer([said("Five.")]) as server:
+        settle(f'[model]\nname = "openai:m"\nbase_url = "{server.url}/v1"\nprofile = "tiny.json"\n')
+        shown = await terminal.run_beside("chat", "--tool", "calculator")
+        assert "tools" not in server.requests[0].json()
+    assert shown.out.strip() == "Five."
 
 
 async def test_a_variable_goes_before_the_file(

@@ -17,6 +17,7 @@ from dialoom.llm import (
     ModelRequest,
     ModelSettings,
     Provider,
+    ToolModeProvider,
     choose_model,
     open_provider,
 )
@@ -41,7 +42,9 @@ async def open_model(flags: ModelFlags) -> AsyncGenerator[OpenModel]:
         config = load_config(flags.config, env=os.environ)
         choice = await choose(flags, config, transport)
         profile, headers = config.wire_profile(), config.headers(choice.provider)
-        async with aclosing(open_provider(choice, transport, profile=profile, headers=headers)) as provider:
+        window = config.model.num_ctx
+        served = open_provider(choice, transport, profile=profile, headers=headers, num_ctx=window)
+        async with aclosing(ToolModeProvider(served)) as provider:  # small servers know no tools
             options = config.chat_options(choice.model, max_tokens=flags.max_tokens, timeout=flags.timeout)
             yield OpenModel(choice, provider, options)
 

@@ -54,6 +54,8 @@ class ModelTable(_KeyedTable, frozen=True, kw_only=True, forbid_unknown_fields=T
     temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None
     max_tokens: Annotated[int, msgspec.Meta(ge=1)] | None = None
     json_mode: bool = False
+    num_ctx: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    """The context window in tokens that Ollama is asked for: its own is small, and it cuts silently."""
 
     def __post_init__(self) -> None:
         if self.provider is None:

@@ -8,9 +8,10 @@ from dialoom.base.clock import SYSTEM_CLOCK, Clock
 from dialoom.llm.anthropic.provider import AnthropicProvider
 from dialoom.llm.capabilities import Capability
 from dialoom.llm.offline.provider import OfflineProvider
+from dialoom.llm.ollama.provider import OllamaProvider
 from dialoom.llm.openai.provider import OpenAIProvider
 from dialoom.llm.probe import probe_loopback
-from dialoom.llm.profile import ANTHROPIC_PROFILE, WireProfile
+from dialoom.llm.profile import ANTHROPIC_PROFILE, DEFAULT_PROFILE, WireProfile
 from dialoom.llm.provider import Provider
 from dialoom.llm.resolve import ModelChoice, ModelRequest, Step, resolve_model
 from dialoom.net.transport import HttpTransport
@@ -40,23 +41,33 @@ def open_provider(
     *,
     profile: WireProfile | None = None,
     headers: Mapping[str, str] | None = None,
+    num_ctx: int | None = None,
     clock: Clock = SYSTEM_CLOCK,
 ) -> Provider:
     """Return the provider of a choice; ask it with `ChatOptions(model=choice.model)` and `aclose` it.
 
     `profile` says how the server departs from the common wire, as `diagnose` found it; `headers` go out
-    with every request.
+    with every request. With `num_ctx` Ollama is asked by its own wire for a context window of so many tokens;
+    other servers have theirs set where they are started.
     """
     if choice.base_url is None:
         return OfflineProvider()
     if choice.provider == "anthropic":
-        token = {"authorization": f"Bearer {choice.auth_token}"} if choice.auth_token else {}
         return AnthropicProvider(
             choice.base_url,
             choice.api_key,
             transport=transport,
-            headers={**token, **(headers or {})},
+            headers={**_token(choice), **(headers or {})},
             profile=profile or ANTHROPIC_PROFILE,
+            clock=clock,
+        )
+    if choice.provider == "ollama" and num_ctx is not None:
+        return OllamaProvider(
+            choice.base_url,
+            choice.api_key,
+            num_ctx=num_ctx,
+            transport=transport,
+            profile=profile or DEFAULT_PROFILE,
             clock=clock,
         )
     return OpenAIProvider(
@@ -68,3 +79,7 @@ def open_provider(
         profile=profile,
         clock=clock,
     )
+
+
+def _token(choice: ModelChoice) -> dict[str, str]:
+    return {"authorization": f"Bearer {choice.auth_token}"} if choice.auth_token else {}
