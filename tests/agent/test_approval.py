@@ -1,6 +1,7 @@
 """A person is asked before a call runs, and says yes, no, or something else."""
 
 import asyncio
+import gc
 
 import msgspec
 import pytest
@@ -206,6 +207,32 @@ async def test_two_answers_to_one_result_run_its_call_once_and_the_second_says_s
         with pytest.raises(UsageError, match="this result was answered already, and its calls may have run"):
             await agent.resume(again, {"c1": Approve()})
     assert runs == [30]
+
+
+@pytest.mark.parametrize("way", ["cancelled", "forgotten"])
+async def test_an_answer_whose_run_was_left_counts_when_its_call_had_begun(way: str) -> None:
+    begun, gate = asyncio.Event(), asyncio.Event()
+
+    @tool(requires_approval=True)
+    async def pay() -> str:
+        begun.set()
+        await gate.wait()
+        return "paid"
+
+    agent = ReActAgent(MockProvider().queue_tool_calls(call("c1", "pay")), [pay])
+    waiting = await agent.run("Pay.")
+    if way == "cancelled":
+        running = asyncio.ensure_future(agent.resume(waiting, {"c1": Approve()}))
+        await begun.wait()
+        running.cancel()
+        await asyncio.wait({running})
+    else:
+        before = asyncio.all_tasks()
+        assert await anext(agent.resume_stream(waiting, {"c1": Approve()}))
+        gc.collect()
+        await asyncio.wait(asyncio.all_tasks() - before, timeout=10)
+    with pytest.raises(UsageError, match="this result was answered already"):
+        await agent.resume(waiting, {"c1": Approve()})
 
 
 async def test_two_answers_at_once_are_one_answer_and_one_conflict() -> None:

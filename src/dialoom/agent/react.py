@@ -1,7 +1,7 @@
 """The agent as one object: ask it, go on with it, resume it."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Self, TypeVar
 
@@ -46,7 +46,10 @@ T = TypeVar("T")
 
 Answers = Mapping[str, object]
 NO_ANSWERS: Answers = {}
-ANSWERED = "this result was answered already, and its calls may have run; go on with the result of that"
+ANSWERED = (
+    "this result was answered already, and its calls may have run; go on with the result of that, or give the"
+    " agent a store"
+)
 OVER = "nothing is left to resume of thread {!r}; ask anew, or give the agent a store"
 
 
@@ -142,7 +145,7 @@ class ReActAgent:
         inputs = await self._inputs(*_turn_of(history, question, options), options)
         if isinstance(inputs, AgentResult):
             return inputs
-        return await self._carry(lambda own: self.graph.run(inputs, own), options)
+        return await self._carry(lambda own: self.graph.run(inputs, own), options, end=self._ended)
 
     def continue_with_stream(
         self,
@@ -178,8 +181,11 @@ class ReActAgent:
         """
         expect_options(options)
         place, command = await self._place(where, answers)
-        result = await self._carry(lambda own: self.graph.resume(place, command, options=own), options)
-        return self._answered(place, command, result)
+
+        async def end(run: RunResult) -> AgentResult:
+            return self._answered(place, command, await self._ended(run))
+
+        return await self._carry(lambda own: self.graph.resume(place, command, options=own), options, end=end)
 
     def resume_stream(
         self,
@@ -200,7 +206,11 @@ class ReActAgent:
         async def end(run: RunResult) -> AgentResult:
             return self._answered(*placed[0], await self._ended(run))
 
-        return AgentStream(start, end, self._standing.abandon)
+        def abandon(thread_id: str) -> None:
+            self._standing.abandon(thread_id)
+            self._note(*placed[0])
+
+        return AgentStream(start, end, abandon)
 
     def run_sync(self, question: str | Message, options: RunOptions = DEFAULT_OPTIONS) -> AgentResult:
         """`run`, for code without an event loop."""
@@ -242,7 +252,11 @@ class ReActAgent:
         )
 
     async def _carry(
-        self, start: Callable[[RunOptions], Coroutine[Any, Any, RunResult]], options: RunOptions
+        self,
+        start: Callable[[RunOptions], Coroutine[Any, Any, RunResult]],
+        options: RunOptions,
+        *,
+        end: Callable[[RunResult], Awaitable[AgentResult]],
     ) -> AgentResult:
         """Run in a task of its own: this one, when it is cancelled, stops the run and waits for its end.
 
@@ -251,14 +265,14 @@ class ReActAgent:
         scope = CancelScope(options.control)
         task = asyncio.get_running_loop().create_task(start(self._options(options, scope)))
         try:
-            return await self._ended(await asyncio.shield(task))
+            return await end(await asyncio.shield(task))
         except asyncio.CancelledError:
             scope.cancel()
             while not task.done():
                 with suppress(asyncio.CancelledError):  # asked once more; the end it waits for is near
                     await asyncio.wait({task})
             if not task.cancelled() and task.exception() is None:
-                self._standing.take(task.result().thread_id)
+                await end(task.result())
             raise
         finally:
             scope.close()
@@ -293,11 +307,15 @@ class ReActAgent:
         self, place: str | Checkpoint, command: ResumeCommand | None, result: AgentResult
     ) -> AgentResult:
         """Note which result was answered where no store knows; answers that nobody took do not count."""
-        if isinstance(place, Checkpoint) and command is not None and result.stop_reason != "conflict":
+        if command is not None and result.stop_reason != "conflict":
             asked_again = {each.question for each in result.pending}
             if not asked_again.issuperset(name for name, _ in command.answers):
-                self._standing.answer(place)
+                self._note(place, command)
         return result
+
+    def _note(self, place: str | Checkpoint, command: ResumeCommand | None) -> None:
+        if isinstance(place, Checkpoint) and command is not None:
+            self._standing.answer(place)
 
     async def _ended(self, run: RunResult) -> AgentResult:
         standing = self._standing.take(run.thread_id)
