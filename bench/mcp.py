@@ -21,6 +21,17 @@ LONG_LINE = 40_000_000
 LONG_LINE_SECONDS = 2.0
 PER_CALL = 1.15
 SLEEP = 2.0
+BESIDE = 1.5
+ANSWERS = """import json, sys
+SELF = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "good", "version": "1"}}
+TOOLS = {"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}
+RESULTS = {"initialize": {"result": SELF}, "tools/list": {"result": TOOLS}}
+for asked in map(json.loads, sys.stdin):
+    told = RESULTS.get(asked["method"], {"error": {"code": -32601, "message": "unknown"}})
+    if "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **told}), flush=True)
+"""
+"""A server that is there at once, so that what is measured is what the others cost it."""
 
 Call = Callable[[], Awaitable[Any]]
 Timer = Callable[[], float]
@@ -46,6 +57,8 @@ async def _rows() -> list[Row]:
     found.append(
         Row("start of four servers that take two seconds", "s", four, "start of one", one, must=1.25)
     )
+    good = await _start_among_broken()
+    found.append(Row("tools of a server beside a dead and a slow one", "s", good, "1.5 s", BESIDE, must=1.0))
     return found
 
 
@@ -123,3 +136,16 @@ async def _start(count: int) -> float:
         took = time.perf_counter() - began
         assert {each.state for each in fares} == {"ready"}, fares
     return took
+
+
+async def _start_among_broken() -> float:
+    """Return how long it takes until the tools of a good server can be used beside a dead and a slow one."""
+    programs = {"dead": "raise SystemExit('no key')", "slow": "import time; time.sleep(5)", "good": ANSWERS}
+    configs = [
+        MCPServerConfig(name, command=sys.executable, arguments=["-c", code])
+        for name, code in programs.items()
+    ]
+    began = time.perf_counter()
+    async with MCPHost(configs) as host:
+        assert [tool.name for tool in await host["good"].tools()] == ["echo"]
+        return time.perf_counter() - began

@@ -21,6 +21,8 @@ from dialoom.mcp.memory import MOST_WAITING
 from dialoom.mcp.patience import Patience, person_asked
 from dialoom.mcp.stdio import child_environment, resolve_argv
 from dialoom.mcp.transport import Line
+from dialoom.testing.clock import settle
+from tests.mcp.loop_time import loop_time
 
 LIMIT = 8
 ECHO = "import sys\nfor line in sys.stdin: print(line, end='', flush=True)"
@@ -73,27 +75,52 @@ def test_a_budget_allows_so_many_starts_within_so_many_seconds() -> None:
     assert (budget.wait(20.0), budget.wait(59.0), budget.wait(60.0)) == (40.0, 1.0, 0.0)
 
 
-async def test_silence_and_length_are_bounded_each() -> None:
-    with pytest.raises(TimeoutError):
-        async with Patience(idle=0.05, total=10) as patience:
+async def waiting_with(patience: Patience) -> asyncio.Task[None]:
+    async def wait() -> None:
+        async with patience:
             await asyncio.Event().wait()
-    assert patience.over
-    with pytest.raises(TimeoutError):
-        async with Patience(idle=10, total=0.05):
-            await asyncio.Event().wait()
-    async with Patience(idle=1, total=30) as patience:
-        for _ in range(4):
-            await asyncio.sleep(0.3)  # far from a second, also on a busy machine
+
+    task = asyncio.create_task(wait())
+    await settle()
+    return task
+
+
+@pytest.mark.parametrize(("idle", "total"), [(5, 60), (60, 5)])
+async def test_silence_and_length_are_bounded_each(idle: float, total: float) -> None:
+    with loop_time() as time:
+        patience = Patience(idle=idle, total=total)
+        waiting = await waiting_with(patience)
+        await time.advance(4.9)
+        assert not waiting.done()
+        await time.advance(0.2)
+        with pytest.raises(TimeoutError):
+            waiting.result()
+        assert patience.over
+
+
+async def test_a_sign_of_life_begins_silence_anew_and_length_never() -> None:
+    with loop_time() as time:
+        patience = Patience(idle=5, total=12)
+        waiting = await waiting_with(patience)
+        for _ in range(3):
+            await time.advance(3.9)
             patience.alive()
-    patience.alive()  # a late sign of life does no harm
+        assert not waiting.done()
+        await time.advance(0.4)
+        with pytest.raises(TimeoutError):
+            waiting.result()
+        patience.alive()  # a late sign of life does no harm
 
 
 async def test_nothing_is_counted_while_a_person_is_asked() -> None:
-    async with Patience(idle=0.05, total=0.1) as patience:
-        with person_asked(), person_asked():
-            await asyncio.sleep(0.2)
-            patience.alive()
-        assert not patience.over
+    with loop_time() as time:
+        async with Patience(idle=5, total=10) as patience:
+            await time.advance(4)
+            with person_asked(), person_asked():
+                await time.advance(1000)
+                patience.alive()
+            await time.advance(4.9)  # six seconds of the ten are left, five of them in silence
+            assert not patience.over
     with person_asked():
         pass  # outside of any request
 
@@ -234,12 +261,13 @@ def test_a_command_is_run_item_by_item_and_on_windows_by_its_full_name() -> None
 
 async def test_a_child_that_talks_on_is_closed_all_the_same() -> None:
     size = MOST_UNREAD // 2
-    loud = f"import sys\nwhile True: print('x' * {size}, flush=True)"
-    transport = StdioTransport(sys.executable, ["-c", loud], grace=0.2)
+    count = "for n in range(99): print(n, file=sys.stderr, flush=True); print('x' * {size}, flush=True)"
+    transport = StdioTransport(sys.executable, ["-c", f"import sys\n{count.format(size=size)}"], grace=0.2)
     async with asyncio.timeout(10):
         await transport.open()
         assert len(await transport.receive() or b"") == size
-        await asyncio.sleep(0.2)  # until the pipe is left alone
+        for _ in range(900):  # until three lines wait to be read, and the pipe is left alone
+            await asyncio.sleep(0 if "4" in transport.stderr_tail else 0.01)
         await transport.aclose()
     assert transport.exit_code is not None
     assert repr(transport._command) == f"ChildCommand({sys.executable!r}, …)"
