@@ -11,6 +11,7 @@ from dialoom.base.errors import UsageError
 from dialoom.llm import ChatOptions, FilePart, Message, user
 from dialoom.llm.anthropic.request import message_body
 from dialoom.llm.files import MAX_FILE_BYTES
+from dialoom.llm.limited import expected_tokens
 from dialoom.llm.message_size import character_count, token_estimate
 from dialoom.llm.ollama.request import ollama_body
 from dialoom.llm.openai.request import chat_body
@@ -114,6 +115,7 @@ def test_a_file_takes_room_in_a_history_but_no_characters() -> None:
     plain, seen = user("Hm?"), user("Hm?", files=(PICTURE,))
     assert character_count(seen) == character_count(plain)
     assert token_estimate(seen) - token_estimate(plain) == 1_500
+    assert expected_tokens([seen], NOTHING) - expected_tokens([plain], NOTHING) == 1_500
     large = user("Hm?", files=(FilePart(data=bytes(3_000), media_type="image/png"),))
     body = chat_body([large], NOTHING, DEFAULT_PROFILE)
     assert PromptSize.of(body, [large]).sent_bytes < 300

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from dialoom.graph import END, START, GraphBuilder, JsonTraceObserver, LoggingObserver, NodeContext
 from dialoom.llm import (
     AnthropicProvider,
     CassetteProvider,
@@ -22,6 +23,7 @@ from dialoom.llm import (
     ProviderError,
     RetryPolicy,
     StreamEvent,
+    chat,
     open_provider,
     resolve_model,
     user,
@@ -101,6 +103,22 @@ async def test_a_server_that_repeats_the_key_does_not_get_it_shown(
     assert isinstance(seen[-1], ProviderError)
     assert "marker" not in caplog.text
     assert "marker" not in (tmp_path / "tape").read_text(encoding="utf-8")
+
+
+async def test_the_trace_and_the_log_of_a_run_do_not_show_the_key(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "dialoom")
+    trace = JsonTraceObserver()
+    async with WireServer(lambda _: told(KEY)["an error body"]) as server, MADE["openai"](server.url) as llm:
+
+        async def ask(_: NodeContext) -> None:
+            await chat(llm, HELLO, OPTIONS)
+
+        graph = GraphBuilder("keys").add_node("ask", ask).add_edge(START, "ask").add_edge("ask", END)
+        result = await graph.add_observer(trace).add_observer(LoggingObserver()).build().run({})
+    assert [error.node for error in result.errors] == ["ask"]
+    for text in (trace.to_json(), repr(result), caplog.text):
+        assert text
+        assert "marker" not in text
 
 
 def test_no_value_that_holds_a_key_shows_it() -> None:

@@ -17,6 +17,7 @@ from dialoom.llm.closing import ClosedOnExit
 from dialoom.llm.deadlines import Deadlines, seconds
 from dialoom.llm.errors import ProviderError
 from dialoom.llm.events import ResponseCompleted, Retrying, StreamEvent
+from dialoom.llm.message_size import FILE_TOKENS
 from dialoom.llm.messages import Message
 from dialoom.llm.options import DEFAULT_OPTIONS, ChatOptions
 from dialoom.llm.profile import WireProfile, profile_of
@@ -190,7 +191,8 @@ def expected_tokens(messages: Sequence[Message], options: ChatOptions) -> int:
     """Return a guess at the tokens of a question and its answer."""
     words = [text for message in messages for text in _texts(message)]
     asked = sum(len(text.encode("utf-8", "replace")) for text in words) // _BYTES_PER_TOKEN
-    return asked + (options.max_tokens or _USUAL_ANSWER)
+    files = FILE_TOKENS * sum(len(message.files) for message in messages)
+    return asked + files + (options.max_tokens or _USUAL_ANSWER)
 
 
 def _texts(message: Message) -> list[str]:

@@ -18,7 +18,7 @@ from dialoom.llm.messages import (
     ToolResultPart,
 )
 
-_FILE_TOKENS = 1_500
+FILE_TOKENS = 1_500
 """What a picture takes, about; no wire tells before it was sent."""
 _FRAME_TOKENS = 4
 """What the role and the ends of a message take, about."""
@@ -35,7 +35,7 @@ def token_estimate(message: Message) -> int:
     One for three bytes of UTF-8: a third too many for English, about right for Chinese.
     """
     read = sum(_utf8_bytes(_text(part)) for part in message.parts)
-    return _FRAME_TOKENS + _FILE_TOKENS * len(message.files) + (read + 2) // 3
+    return _FRAME_TOKENS + FILE_TOKENS * len(message.files) + (read + 2) // 3
 
 
 def _text(part: Part) -> str:
