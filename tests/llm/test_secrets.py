@@ -113,8 +113,13 @@ async def test_the_trace_and_the_log_of_a_run_do_not_show_the_key(caplog: pytest
         async def ask(_: NodeContext) -> None:
             await chat(llm, HELLO, OPTIONS)
 
-        graph = GraphBuilder("keys").add_node("ask", ask).add_edge(START, "ask").add_edge("ask", END)
-        result = await graph.add_observer(trace).add_observer(LoggingObserver()).build().run({})
+        graph = GraphBuilder("keys")
+        graph.add_node("ask", ask)
+        graph.add_edge(START, "ask")
+        graph.add_edge("ask", END)
+        for observer in (trace, LoggingObserver()):
+            graph.add_observer(observer)
+        result = await graph.build().run({})
     assert [error.node for error in result.errors] == ["ask"]
     for text in (trace.to_json(), repr(result), caplog.text):
         assert text
