@@ -1,5 +1,7 @@
 """Agents ask each other, and hand over to each other."""
 
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,16 @@ from dialoom.agent import (
 )
 from dialoom.base.errors import UsageError
 from dialoom.graph import Chunk, RunOptions
-from dialoom.llm import MockProvider, TextDelta, Usage, UsageLimits
+from dialoom.llm import (
+    ChatOptions,
+    Message,
+    MockProvider,
+    ResponseStream,
+    TextDelta,
+    Usage,
+    UsageLimits,
+)
+from dialoom.llm.options import DEFAULT_OPTIONS
 from dialoom.stores import SqliteCheckpointStore
 from dialoom.tools import ToolOptions, ToolRegistry
 from tests.agent.tools import add, call, refund
@@ -234,3 +245,28 @@ async def test_an_agent_as_a_tool_by_itself_keeps_its_guards() -> None:
     expert = ReActAgent(MockProvider(), settings=AgentSettings(guards=Guards(input=(block,))), name="expert")
     alone = await ToolRegistry([expert.as_tool("Knows.")]).execute(call("c1", "expert", question="secrets"))
     assert alone.content == ('{"error":"blocked","tool":"expert","message":"blocked by block: no secrets"}')
+
+
+async def test_agents_that_ask_in_a_circle_come_to_an_end() -> None:
+    class Asks(MockProvider):
+        """Asks again in its first round, and answers in its second."""
+
+        def stream(
+            self, messages: Sequence[Message], options: ChatOptions = DEFAULT_OPTIONS
+        ) -> AbstractAsyncContextManager[ResponseStream]:
+            results = [part.content for message in messages for part in message.tool_results]
+            if results:
+                self.queue_text(results[0])
+            else:
+                self.queue_tool_calls(call("c1", "agent", question="And you?"))
+            return super().stream(messages, options)
+
+    model = Asks()
+    agent = ReActAgent(model)
+    agent.tools.add(agent.as_tool("Knows as much as you."))
+    result = await agent.run("Who knows?")
+    assert result.answer == (
+        '{"error":"too_deep","tool":"agent","message":"8 agents wait for one another already, so no other was'
+        ' asked; answer with what you have"}'
+    )
+    assert len(model.requests) == 2 * (1 + 8)

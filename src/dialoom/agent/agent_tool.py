@@ -9,6 +9,7 @@ from dialoom.agent.admission import admitted
 from dialoom.agent.events import RoundStarted
 from dialoom.agent.graph import agent_graph, begin
 from dialoom.agent.guards import Blocked
+from dialoom.agent.names import TOOLS
 from dialoom.agent.nested import NestedAgent
 from dialoom.agent.result import AgentResult, blocked_result, result_of
 from dialoom.agent.spec import AgentSpec
@@ -22,6 +23,11 @@ from dialoom.tools.observe import to_plain
 from dialoom.tools.result import ToolResult, failed
 from dialoom.tools.tool import ToolOptions
 
+MAX_DEPTH: Final = 8
+"""So many agents may wait for one another: those that ask in a circle would never end otherwise."""
+TOO_DEEP: Final = (
+    f"{MAX_DEPTH} agents wait for one another already, so no other was asked; answer with what you have"
+)
 _PARAMETERS: Final[Mapping[str, object]] = {
     "type": "object",
     "properties": {
@@ -49,6 +55,8 @@ class AgentTool(TaskTool):
         return _PARAMETERS
 
     async def run_in(self, args: dict[str, object], ctx: NodeContext) -> tuple[ToolResult, Spent]:
+        if sum(part.startswith(TOOLS) for part in ctx.nest().ns) > MAX_DEPTH:
+            return failed("too_deep", tool=self.name, more={"message": TOO_DEEP}), Spent()
         result = await self._nested.result(ctx, (), user(str(args["question"])))
         spent = Spent(
             requests=sum(isinstance(event, RoundStarted) for event in result.events),
