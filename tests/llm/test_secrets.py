@@ -117,9 +117,7 @@ async def test_the_trace_and_the_log_of_a_run_do_not_show_the_key(caplog: pytest
         graph.add_node("ask", ask)
         graph.add_edge(START, "ask")
         graph.add_edge("ask", END)
-        for observer in (trace, LoggingObserver()):
-            graph.add_observer(observer)
-        result = await graph.build().run({})
+        result = await graph.build(observers=[trace, LoggingObserver()]).run({})
     assert [error.node for error in result.errors] == ["ask"]
     for text in (trace.to_json(), repr(result), caplog.text):
         assert text
