@@ -61,6 +61,7 @@ def run_shell(example: Example) -> None:
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "DIALOOM_NO_PROBE": "1",
     }
+    environment.pop(TRACED_CHILDREN, None)
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", str(example.parsed)],
         cwd=example.namespace["_desk"].name,
