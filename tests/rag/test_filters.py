@@ -154,3 +154,8 @@ def nested(depth: int) -> bytes:
 def test_a_condition_that_cannot_be_used_is_refused(source: bytes | dict[str, object], message: str) -> None:
     with pytest.raises(InvalidOptionsError, match=message):
         parse_condition(source)
+
+
+def test_one_text_is_not_taken_for_the_names_of_who_asks() -> None:
+    with pytest.raises(InvalidOptionsError, match=r"names are a tuple of texts; write \('finance',\)"):
+        VisibleTo("finance")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -176,3 +177,18 @@ async def test_a_text_that_a_server_does_not_take_is_left_out() -> None:
     assert report == IngestReport(
         documents=1, chunks=1, failures=[DocumentFailure("A", "provider", "too long")]
     )
+
+
+async def test_a_document_that_cannot_be_kept_does_not_stop_the_others() -> None:
+    class Nesting(SlidingWindowChunker):
+        def chunk(self, document: Document) -> list[Chunk]:
+            chunks = super().chunk(document)
+            if document.id != "bad":
+                return chunks
+            return [msgspec.structs.replace(each, metadata={"tree": {"a": 1}}) for each in chunks]
+
+    store = InMemoryVectorStore()
+    documents = [Document(id="bad", text="one"), Document(id="good", text="two")]
+    report = await replace_documents(store, HashEmbedder(64), Nesting(), documents)
+    assert [(failure.doc_id, failure.code) for failure in report.failures] == [("bad", "usage")]
+    assert store.documents() == ["good"]

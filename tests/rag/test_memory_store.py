@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dialoom.base.errors import StoreError
+from dialoom.base.errors import StoreError, UsageError
 from dialoom.rag.errors import CorruptIndexError, ManifestMissingError
 from dialoom.rag.manifest import IndexManifest
 from dialoom.rag.memory_store import InMemoryVectorStore
@@ -157,3 +157,12 @@ def test_many_changes_keep_the_order_and_the_rest() -> None:
     store.add([chunk(f"x{number:05}", "x") for number in range(3000)], np.ones((3000, 2), np.float32))
     store.replace_document("x", [chunk("x", "x")], rows([0, 1]))
     assert found(store, 1, 39) == ["a39", "b39", "x"]
+
+
+def test_half_a_character_is_refused_where_no_file_can_hold_it(tmp_path: Path) -> None:
+    store = InMemoryVectorStore()
+    store.claim(IndexManifest(embedder="e", model="m", dim=2, chunker="c"))
+    store.add([chunk("a", "d", "x\ud800")], rows([1, 0]))
+    with pytest.raises(UsageError, match="a chunk holds half a surrogate pair; replace it before storing"):
+        store.save(tmp_path / "kb.json")
+    assert list(tmp_path.iterdir()) == []

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from dialoom.base.errors import StoreError
+from dialoom.base.errors import StoreError, UsageError
 from dialoom.llm import MockProvider
 from dialoom.rag.chunk import SlidingWindowChunker
 from dialoom.rag.embed import HashEmbedder
@@ -83,6 +83,30 @@ def test_one_bad_part_changes_nothing(store: VectorStore) -> None:
             [part("a", "a1", 1, 0), DocumentChunks("b", [chunk("b", "b")], rows([1, 0, 0]))]
         )
     assert found(store, 1, 0) == ["a0"]
+
+
+@pytest.mark.parametrize(
+    ("bad", "told"),
+    [
+        (Chunk(id="", doc_id="d", text="x"), "a chunk has no id; give each one its own"),
+        (
+            Chunk(id="a", doc_id="d", text="x", metadata={"m": {"x": 1}}),
+            "the metadata 'm' is a dict; give a text",
+        ),
+        (
+            Chunk(id="a", doc_id="d", text="x", metadata={"acl": ("sales",)}),
+            "the metadata 'acl' is a tuple; give",
+        ),
+        (Chunk(id="a", doc_id="d", text="x", metadata={"m": [1]}), "the metadata 'm' is a list; give a text"),
+    ],
+)
+def test_what_could_not_be_read_back_is_refused(store: VectorStore, bad: Chunk, told: str) -> None:
+    store.add([chunk("b", "d")], rows([1, 0]))
+    for change in (store.add, lambda chunks, vectors: store.replace_document("d", chunks, vectors)):
+        with pytest.raises(UsageError) as caught:
+            change([bad], rows([0, 1]))
+        assert str(caught.value).startswith(told)
+    assert found(store, 1, 0) == ["b"]
 
 
 @pytest.mark.promise("rag-082", "rag-085", "docs-036")

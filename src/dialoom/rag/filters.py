@@ -130,6 +130,8 @@ class VisibleTo(msgspec.Struct, frozen=True, tag_field="op", tag="visible_to", f
     names: tuple[str, ...]
 
     def __post_init__(self) -> None:
+        if isinstance(self.names, str):  # a text is a row of letters, each of which would be a name
+            raise InvalidOptionsError(f"names are a tuple of texts; write ({self.names!r},)")
         for name in self.names:
             _check_value(name)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from dialoom.base.errors import StoreError
+from dialoom.base.errors import StoreError, UsageError
 from dialoom.base.ids import new_id
 from dialoom.rag.errors import CorruptIndexError, ManifestMissingError
 from dialoom.rag.manifest import FORMAT, IndexManifest
@@ -42,7 +42,10 @@ class _Layout(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_index(path: str | os.PathLike[str], index: IndexFile) -> None:
-    """Put the index in the place of `path` in one step, safely on the disk. Raises `StoreError`."""
+    """Put the index in the place of `path` in one step, safely on the disk.
+
+    Raises `StoreError`, and `UsageError` for text that no file can hold.
+    """
     layout = _Layout(
         manifest=index.manifest,
         dim=index.vectors.shape[1],
@@ -54,6 +57,8 @@ def write_index(path: str | os.PathLike[str], index: IndexFile) -> None:
     target = Path(path)
     try:
         write_atomically(target, msgspec.json.encode(layout))
+    except UnicodeEncodeError as error:
+        raise UsageError("a chunk holds half a surrogate pair; replace it before storing") from error
     except OSError as error:
         reason = (error.strerror or "error").lower()
         raise StoreError(f"the index {target} cannot be written ({reason}); check the folder") from error

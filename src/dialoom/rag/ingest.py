@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 import numpy as np
 
-from dialoom.base.errors import DialoomError, StoreError
+from dialoom.base.errors import DialoomError, StoreError, UsageError
 from dialoom.base.text import one_line
 from dialoom.llm.errors import ErrorKind, ProviderError
 from dialoom.rag.chunk import Chunker
@@ -131,13 +131,13 @@ def _put_all(
     """Store all at once, or, when the store refuses that, one by one."""
     try:
         put(ready)
-    except StoreError:
+    except (StoreError, UsageError):
         stored: list[DocumentChunks] = []
         for document in ready:
             try:
                 put([document])
                 stored.append(document)
-            except StoreError as error:
+            except (StoreError, UsageError) as error:
                 failures.append(failure(document.doc_id, error))
         return stored
     return ready

@@ -29,7 +29,7 @@ from dialoom.rag.store import (
     SourceChange,
     SourceRecord,
     SyncStore,
-    check_count,
+    check_chunks,
 )
 from dialoom.rag.types import Chunk, FloatMatrix, FloatVector, ScoredChunk
 from dialoom.rag.words import question_tokens
@@ -191,7 +191,7 @@ class _Shelf:
         self.manifest = manifest
 
     def add(self, chunks: Sequence[Chunk], vectors: FloatMatrix) -> None:
-        check_count(chunks, vectors)
+        check_chunks(chunks, vectors)
         if chunks:
             self._swap([], [(chunks, check_rows(vectors, self._dim()))])
 

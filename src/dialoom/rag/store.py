@@ -1,16 +1,19 @@
 """The protocol of a vector store: chunks with their vectors, replaced by document, found by nearness."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from operator import attrgetter
+from typing import Final, Protocol, runtime_checkable
 
 import msgspec
 import numpy as np
 
 from dialoom.base.errors import UsageError
 from dialoom.rag.manifest import IndexManifest
-from dialoom.rag.types import Chunk, FloatMatrix, FloatVector, ScoredChunk
+from dialoom.rag.types import Chunk, FloatMatrix, FloatVector, ScoredChunk, wrong_metadata
 
 ChunkFilter = Callable[[Chunk], bool]
+_ID: Final = attrgetter("id")
+_METADATA: Final = attrgetter("metadata")
 
 
 class DocumentChunks(msgspec.Struct, frozen=True):
@@ -22,8 +25,8 @@ class DocumentChunks(msgspec.Struct, frozen=True):
 
     def check(self) -> None:
         """Raise `UsageError` unless the parts fit each other and every chunk is of this document."""
-        check_count(self.chunks, self.vectors)
-        strangers = [chunk.id for chunk in self.chunks if chunk.doc_id != self.doc_id or not chunk.id]
+        check_chunks(self.chunks, self.vectors)
+        strangers = [chunk.id for chunk in self.chunks if chunk.doc_id != self.doc_id]
         if strangers:
             raise UsageError(f"chunk {strangers[0]!r} is not of document {self.doc_id!r}; set its doc_id")
 
@@ -152,10 +155,18 @@ class PassageReader(Protocol):
         ...
 
 
-def check_count(chunks: Sequence[Chunk], vectors: FloatMatrix) -> None:
-    """Raise `UsageError` unless there is one vector per chunk."""
+def check_chunks(chunks: Sequence[Chunk], vectors: FloatMatrix) -> None:
+    """Raise `UsageError` unless there is one vector per chunk, and each has an id and flat metadata.
+
+    Metadata of another kind would come back as something else, or make a damaged index.
+    """
     if len(chunks) != len(vectors):
         raise UsageError(f"{len(chunks)} chunks came with {len(vectors)} vectors; give one vector per chunk")
+    if not all(map(_ID, chunks)):
+        raise UsageError("a chunk has no id; give each one its own")
+    for metadata in {id(each): each for each in map(_METADATA, chunks) if each}.values():
+        if wrong := wrong_metadata(metadata):
+            raise UsageError(wrong)
 
 
 def removal(doc_id: str) -> DocumentChunks:

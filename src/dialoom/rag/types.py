@@ -1,6 +1,7 @@
 """The values of knowledge: documents, the chunks they are cut into, and what was found or went wrong."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Literal, cast
 
 import msgspec
 
@@ -95,3 +96,18 @@ class LoadWarning(msgspec.Struct, frozen=True):
     message: str
     source: str
     line: int | None = None
+
+
+def wrong_metadata(metadata: Mapping[str, object]) -> str:
+    """What is wrong with metadata that somebody's own code made, in one line; nothing when it is flat."""
+    for name, value in metadata.items():
+        if not _is_flat(value):
+            kept = "a text, a number, true or false, or a list of texts"
+            return f"the metadata {name!r} is a {type(value).__name__}; give {kept}"
+    return ""
+
+
+def _is_flat(value: object) -> bool:
+    if isinstance(value, list):
+        return all(isinstance(each, str) for each in cast("list[object]", value))
+    return value is None or isinstance(value, str | int | float)

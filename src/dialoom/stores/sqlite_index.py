@@ -27,7 +27,7 @@ from dialoom.rag.store import (
     SourceChange,
     SourceRecord,
     SyncStore,
-    check_count,
+    check_chunks,
 )
 from dialoom.rag.types import Chunk, FloatMatrix, FloatVector, ScoredChunk
 from dialoom.rag.words import question_tokens
@@ -117,7 +117,7 @@ class SqliteVectorStore(SyncStore, LexicalIndex, PassageReader):
                 write_manifest(connection, manifest)
 
     def add(self, chunks: Sequence[Chunk], vectors: FloatMatrix) -> None:
-        check_count(chunks, vectors)
+        check_chunks(chunks, vectors)
         if not chunks:
             return
         with self._writing() as connection:

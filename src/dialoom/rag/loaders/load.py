@@ -18,6 +18,7 @@ from dialoom.rag.loaders.plain import MarkdownLoader, TextLoader
 from dialoom.rag.loaders.records import JsonlLoader
 from dialoom.rag.loaders.table import CsvLoader
 from dialoom.rag.loaders.word import DocxLoader
+from dialoom.rag.types import wrong_metadata
 
 _PIECE = 1 << 20
 _HALF = re.compile("[\ud800-\udfff]")
@@ -43,6 +44,12 @@ def document_id(path: str | os.PathLike[str]) -> str:
     """
     absolute = os.path.abspath(path)  # noqa: PTH100 - resolve() would follow links
     return _HALF.sub(lambda half: f"{REPLACEMENT}{ord(half[0]) & 0xFF:02x}", Path(absolute).as_posix())
+
+
+def check_named(path: str | os.PathLike[str]) -> None:
+    """Refuse an empty name, which would stand for the current folder: a variable was not set."""
+    if not os.fspath(path):
+        raise LoadError("unreadable", "the path is empty; name a file or folder", source="")
 
 
 def is_supported(name: str, options: LoadOptions) -> bool:
@@ -74,6 +81,9 @@ def load_bytes(
 def load_source(source: Source, extension: str) -> Loaded:
     """Read what has been read or fetched already, as a file of this extension would be."""
     loaded = _choose(source, extension.lower()).load(source)
+    for document in loaded.documents:
+        if wrong := wrong_metadata(document.metadata):  # of somebody's own loader
+            raise LoadError("corrupt", f"{source.id} cannot be kept: {wrong}", source=source.id)
     added = source.options.metadata
     if not added:
         return loaded
@@ -86,6 +96,7 @@ def load_source(source: Source, extension: str) -> Loaded:
 
 def read_bytes(path: str | os.PathLike[str], options: LoadOptions) -> bytes:
     """The content of a regular file no larger than the options allow; `LoadError` otherwise."""
+    check_named(path)
     name = document_id(path)
     try:
         # Without O_NONBLOCK a pipe among the files would stop the walk for ever.

@@ -10,7 +10,7 @@ from dialoom.net.fetch_pinned import UrlFetcher
 from dialoom.net.guard import UrlPolicy
 from dialoom.net.resolve import Resolver
 from dialoom.rag.errors import InvalidOptionsError, LoadError
-from dialoom.rag.types import Document, LoadWarning, Metadata
+from dialoom.rag.types import Document, LoadWarning, Metadata, wrong_metadata
 
 HtmlMode = Literal["all", "main"]
 IsolatedFormat = Literal["pdf", "docx", "html"]
@@ -71,6 +71,8 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True):
         for name in _POSITIVE:
             if not getattr(self, name) > 0:
                 raise InvalidOptionsError(f"{name} must be above 0, not {getattr(self, name)}")
+        if wrong := wrong_metadata(self.metadata):
+            raise InvalidOptionsError(wrong)
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):

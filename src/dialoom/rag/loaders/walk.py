@@ -3,14 +3,13 @@
 import os
 import stat
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
 from dialoom.rag.errors import LoadError
-from dialoom.rag.loaders.load import document_id, is_supported, load_file
+from dialoom.rag.loaders.load import check_named, document_id, is_supported, load_file
 from dialoom.rag.loaders.loader import Loaded, LoadOptions
 from dialoom.rag.loaders.url import UrlLoader, is_url
 from dialoom.rag.types import Document
@@ -51,7 +50,7 @@ def load_document(path: str | os.PathLike[str], options: LoadOptions | None = No
     """
     if is_url(os.fspath(path)):
         return UrlLoader().load(os.fspath(path), options).documents
-    if not Path(path).is_dir():
+    if not os.path.isdir(path):  # noqa: PTH112 - an empty name is no folder, and for Path it is this one
         return load_file(path, options).documents
     return [
         document
@@ -86,6 +85,7 @@ def walk_files(root: str | os.PathLike[str], options: LoadOptions) -> Iterator[F
     once and not entered; a `root` that is a file is found as it is. Raises `LoadError("unreadable")` when
     there is no such file or folder.
     """
+    check_named(root)
     if os.path.isfile(root):  # noqa: PTH113 - str or PathLike alike
         status = os.stat(root)  # noqa: PTH116 - the same
         yield FoundFile(document_id(root), os.path.abspath(root), status.st_size, status.st_mtime_ns)  # noqa: PTH100
