@@ -1,9 +1,11 @@
 """Entries: what a log holds, as values and in their stored form."""
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from msgspec.structs import replace
 
 from dialoom.base.errors import UsageError
 from dialoom.conversation import (
@@ -148,3 +150,42 @@ def test_json_that_is_no_object_is_refused_in_one_line(text: str) -> None:
 def test_json_is_bounded() -> None:
     with pytest.raises(UsageError, match="over the limit"):
         entry_from_json(" " * (MAX_JSON_CHARS + 1))
+
+
+CALL = ToolCall(id="c1", name="add", arguments={}, raw="{}")
+
+
+@pytest.mark.parametrize(
+    ("fields", "what"),
+    [
+        ({"role": "robot"}, "role of a TextEntry is one of system, user, assistant, tool; this is 'robot'"),
+        ({"status": "odd"}, "status of a TextEntry is one of None, cancelled, incomplete; this is 'odd'"),
+        ({"content": None}, "content of a TextEntry is str, and this is NoneType"),
+        ({"tool_call_id": 5}, "tool_call_id of a TextEntry is str, and this is int"),
+        ({"is_error": "yes"}, "is_error of a TextEntry is bool, and this is str"),
+        ({"meta": [1]}, "meta of a TextEntry is Mapping, and this is list"),
+        ({"tool_calls": ({"id": "c1"},)}, "a call of a TextEntry is ToolCall, and this is dict"),
+        ({"tool_calls": (replace(CALL, id=5),)}, "id of a ToolCall is str, and this is int"),
+        (
+            {"tool_calls": (replace(CALL, problem="odd"),)},
+            "problem of a ToolCall is one of None, truncated, ",
+        ),
+    ],
+)
+def test_what_could_not_be_read_back_is_no_entry(fields: dict[str, Any], what: str) -> None:
+    with pytest.raises(UsageError, match=what):
+        TextEntry(**{"role": "assistant", "content": "hi", **fields})
+
+
+def test_a_card_whose_payload_is_no_text_is_no_entry() -> None:
+    with pytest.raises(UsageError, match="payload of a CardEntry is str, and this is dict"):
+        CardEntry(type="Table", payload={"title": "x"})  # type: ignore[arg-type] - on purpose
+
+
+def test_half_characters_are_replaced_in_every_text_of_an_entry() -> None:
+    call = replace(CALL, id="\ud800", name="\ud800", raw="\ud800", provider_id="\ud800")
+    entry = TextEntry(
+        role="tool", content="\ud800", tool_calls=(call,), tool_call_id="\ud800", tool_name="\ud800"
+    )
+    assert entry_from_json(entry_to_json(entry)) == entry
+    assert "\ud800" not in repr(entry)

@@ -1,11 +1,13 @@
 """The log: records only ever added, folded to what is visible."""
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dialoom.base.errors import UsageError
-from dialoom.conversation import Append, Entry, Record, TextEntry, Truncate, fold
+from dialoom.conversation import Append, Conversation, Entry, Record, TextEntry, Truncate, fold
 from tests.conversation.strategies import RECORDS
 
 
@@ -54,3 +56,18 @@ def test_folding_is_what_a_plain_list_would_do(records: list[Record]) -> None:
             case Append():
                 pass
     assert fold(records) == tuple(visible)
+
+
+@pytest.mark.parametrize(
+    ("make", "what"),
+    [
+        (lambda: Append("hi"), "a TextEntry or CardEntry is appended, and this is str"),
+        (lambda: Append(said("a"), key=5), "the key of an Append is text, and this is int"),
+        (lambda: Truncate("1"), "a conversation cannot keep '1' entries; give 0 or more"),
+        (lambda: Conversation().append("hi"), "a TextEntry or CardEntry is appended, and this is str"),
+        (lambda: Conversation(records=[said("a")]), "a log holds Append and Truncate, and this is TextEntry"),
+    ],
+)
+def test_what_could_not_be_read_back_comes_into_no_log(make: Callable[[], object], what: str) -> None:
+    with pytest.raises(UsageError, match=what):
+        make()

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dialoom.base.errors import UsageError
 from dialoom.base.ids import new_id
 from dialoom.conversation import (
     Append,
@@ -84,6 +85,22 @@ def test_ten_thousand_conversations_survive_all_stores_and_readers(
 ) -> None:
     check_codecs(conversation)
     check_round_trip(conversation, stores)
+
+
+def test_what_is_no_record_is_refused_together_with_its_neighbours(stores: Stores) -> None:
+    line = Append(TextEntry(role="user", content="hi"))
+    conversation = Conversation(records=[line])
+
+    async def go() -> None:
+        for store in (MemoryConversationStore(), stores.sqlite, stores.yaml):
+            await store.create(conversation)
+            with pytest.raises(UsageError, match="a log holds Append and Truncate, and this is TextEntry"):
+                await store.append(conversation.id, [line, line.entry])  # type: ignore[list-item] - on purpose
+            with pytest.raises(UsageError, match="5 cannot name a conversation"):
+                await store.append(5, [line])  # type: ignore[arg-type] - on purpose
+            assert (await store.load(conversation.id)).records == (line,)
+
+    stores.runner.run(go())
 
 
 @st.composite

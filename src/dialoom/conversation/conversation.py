@@ -15,7 +15,7 @@ from dialoom.conversation.changes import Change, EntriesRemoved, EntryAppended, 
 from dialoom.conversation.document import entry_list, from_document, read_yaml, to_document
 from dialoom.conversation.entries import Entry, decode_object
 from dialoom.conversation.header import Header, HeaderChange
-from dialoom.conversation.records import Append, Log, Record, Truncate
+from dialoom.conversation.records import Append, Log, Record, Truncate, check_records
 from dialoom.conversation.yaml_text import dump_yaml
 
 _log = logging.getLogger("dialoom.conversation")
@@ -35,7 +35,7 @@ class Conversation:
         now = clock.now()
         self._header = header or Header(id=new_id(), created=now, updated=now)
         self._updated = self._header.updated
-        self._history = Log(records)
+        self._history = Log(check_records(records))
         self._clock = clock
         self._lock = Lock()
         self._entries: tuple[Entry, ...] | None = None
@@ -72,9 +72,10 @@ class Conversation:
 
         With a `key` that was delivered before, also before a truncation, nothing changes: returns None.
         """
+        record = Append(entry, key)
         with self._lock:
             index = len(self._history.visible)
-            if not self._history.add(Append(entry, key)):
+            if not self._history.add(record):
                 return None
             self._note(EntryAppended(index=index, entry=entry, key=key))
         self._announce()
@@ -82,9 +83,10 @@ class Conversation:
 
     def truncate_to(self, keep: int) -> int:
         """Keep the first `keep` visible entries; return how many went. More than there are keeps all."""
+        record = Truncate(keep)
         with self._lock:
             removed = len(self._history.visible) - keep
-            if not self._history.add(Truncate(keep)):
+            if not self._history.add(record):
                 return 0
             self._note(EntriesRemoved(keep=keep, removed=removed))
         self._announce()

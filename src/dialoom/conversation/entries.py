@@ -1,7 +1,7 @@
 """What a log holds: a line of text, or a card. Values that know nothing of storage, screens and models."""
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias, cast
+from typing import Literal, TypeAlias, cast, get_args
 
 import msgspec
 from msgspec.structs import force_setattr
@@ -10,7 +10,7 @@ from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line, replace_surrogates
 from dialoom.conversation.plain import json_object
 from dialoom.conversation.yaml_text import load_yaml
-from dialoom.llm.messages import Role, ToolCall
+from dialoom.llm.messages import CallProblem, Role, ToolCall
 
 Status: TypeAlias = Literal["cancelled", "incomplete"]
 """Why a text ends early: someone stopped it, or its source broke."""
@@ -47,8 +47,13 @@ class TextEntry(
     meta: dict[str, object] = {}
 
     def __post_init__(self) -> None:
-        force_setattr(self, "content", replace_surrogates(self.content))
-        force_setattr(self, "reasoning", replace_surrogates(self.reasoning))
+        _check_kinds(self, _TEXT_KINDS)
+        _check_choice(self, "role", _ROLES)
+        _check_choice(self, "status", _STATUSES)
+        for name in ("content", "reasoning", "tool_call_id", "tool_name"):
+            text: str | None = getattr(self, name)
+            if text:
+                force_setattr(self, name, replace_surrogates(text))
         if self.tool_calls:
             force_setattr(self, "tool_calls", tuple(_clean_call(call) for call in self.tool_calls))
         if self.meta:
@@ -75,6 +80,7 @@ class CardEntry(
     meta: dict[str, object] = {}
 
     def __post_init__(self) -> None:
+        _check_kinds(self, _CARD_KINDS)
         force_setattr(self, "type", replace_surrogates(self.type))
         force_setattr(self, "payload", replace_surrogates(self.payload))
         if self.meta:
@@ -93,6 +99,27 @@ class CardEntry(
 
 Entry: TypeAlias = TextEntry | CardEntry
 
+_NOTHING = type(None)
+_ROLES = get_args(Role)
+_STATUSES = (None, *get_args(Status))
+_PROBLEMS = (None, *get_args(CallProblem))
+_TEXT_KINDS: dict[str, tuple[type, ...]] = {
+    "content": (str,),
+    "reasoning": (str,),
+    "tool_calls": (tuple, list),
+    "tool_call_id": (str, _NOTHING),
+    "tool_name": (str, _NOTHING),
+    "is_error": (bool,),
+    "meta": (Mapping,),
+}
+_CARD_KINDS: dict[str, tuple[type, ...]] = {"type": (str,), "payload": (str,), "meta": (Mapping,)}
+_CALL_KINDS: dict[str, tuple[type, ...]] = {
+    "id": (str,),
+    "name": (str,),
+    "raw": (str,),
+    "arguments": (Mapping, _NOTHING),
+    "provider_id": (str, _NOTHING),
+}
 _KNOWN: dict[str, frozenset[str]] = {
     "Text": frozenset(("kind", *(field.encode_name for field in msgspec.structs.fields(TextEntry)))),
     "Special": frozenset(("kind", *(field.encode_name for field in msgspec.structs.fields(CardEntry)))),
@@ -142,8 +169,28 @@ def decode_object(text: str) -> dict[str, object]:
         raise UsageError(f"not readable as json: {one_line(str(error))}") from error
 
 
+def _check_kinds(value: object, kinds: Mapping[str, tuple[type, ...]]) -> None:
+    """Raise `UsageError` for a field of another type: once in a log, nobody could read the log back."""
+    for name, kind in kinds.items():
+        field = getattr(value, name)
+        if not isinstance(field, kind):
+            owner, given = type(value).__name__, type(field).__name__
+            raise UsageError(f"{name} of a {owner} is {kind[0].__name__}, and this is {given}")
+
+
+def _check_choice(value: object, name: str, choices: tuple[object, ...]) -> None:
+    field = getattr(value, name)
+    if field not in choices:
+        owner, words = type(value).__name__, ", ".join(str(each) for each in choices)
+        raise UsageError(f"{name} of a {owner} is one of {words}; this is {one_line(repr(field), 40)}")
+
+
 def _clean_call(call: ToolCall) -> ToolCall:
     """Return `call` as a log can hold it; arguments nested out of all bounds leave only their raw text."""
+    if not isinstance(call, ToolCall):  # pyright: ignore[reportUnnecessaryIsInstance] - foreign callers
+        raise UsageError(f"a call of a TextEntry is ToolCall, and this is {type(call).__name__}")
+    _check_kinds(call, _CALL_KINDS)
+    _check_choice(call, "problem", _PROBLEMS)
     arguments, problem = call.arguments, call.problem
     if arguments is not None:
         try:
@@ -155,6 +202,7 @@ def _clean_call(call: ToolCall) -> ToolCall:
         id=replace_surrogates(call.id),
         name=replace_surrogates(call.name),
         raw=replace_surrogates(call.raw),
+        provider_id=call.provider_id and replace_surrogates(call.provider_id),
         arguments=arguments,
         problem=problem,
     )

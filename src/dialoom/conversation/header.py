@@ -69,7 +69,8 @@ class HeaderChange(msgspec.Struct, frozen=True, kw_only=True):
 
 def check_id(conversation_id: str) -> str:
     """Return `conversation_id`, or raise `UsageError` when it could not name a file everywhere."""
-    if _ID.fullmatch(conversation_id) and not _DEVICE.fullmatch(conversation_id):
+    is_text = isinstance(conversation_id, str)  # pyright: ignore[reportUnnecessaryIsInstance] - foreign callers
+    if is_text and _ID.fullmatch(conversation_id) and not _DEVICE.fullmatch(conversation_id):
         return conversation_id
     raise UsageError(
         f"{one_line(repr(conversation_id), 80)} cannot name a conversation; use 1 to 64 of A-Z a-z 0-9 _ - "

@@ -7,7 +7,7 @@ import msgspec
 
 from dialoom.base.errors import UsageError
 from dialoom.base.text import replace_surrogates
-from dialoom.conversation.entries import Entry
+from dialoom.conversation.entries import CardEntry, Entry, TextEntry
 
 
 class Append(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="op", tag="append"):
@@ -20,7 +20,11 @@ class Append(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="op", ta
     key: str | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.entry, TextEntry | CardEntry):  # pyright: ignore[reportUnnecessaryIsInstance] - foreign callers
+            raise UsageError(f"a TextEntry or CardEntry is appended, and this is {type(self.entry).__name__}")
         if self.key is not None:
+            if not isinstance(self.key, str):  # pyright: ignore[reportUnnecessaryIsInstance] - foreign callers
+                raise UsageError(f"the key of an Append is text, and this is {type(self.key).__name__}")
             msgspec.structs.force_setattr(self, "key", replace_surrogates(self.key))
 
 
@@ -30,11 +34,20 @@ class Truncate(msgspec.Struct, frozen=True, tag_field="op", tag="truncate"):
     keep: int
 
     def __post_init__(self) -> None:
-        if self.keep < 0:
-            raise UsageError(f"a conversation cannot keep {self.keep} entries; give 0 or more")
+        if type(self.keep) is not int or self.keep < 0:
+            raise UsageError(f"a conversation cannot keep {self.keep!r} entries; give 0 or more")
 
 
 Record: TypeAlias = Append | Truncate
+
+
+def check_records(records: Iterable[Record]) -> tuple[Record, ...]:
+    """Return `records`, or raise `UsageError` when one is something else: a log keeps all or none."""
+    given = tuple(records)
+    for record in given:
+        if not isinstance(record, Append | Truncate):  # pyright: ignore[reportUnnecessaryIsInstance] - foreign callers
+            raise UsageError(f"a log holds Append and Truncate, and this is {type(record).__name__}")
+    return given
 
 
 class Log:

@@ -21,7 +21,7 @@ from dialoom.conversation.conversation import Conversation
 from dialoom.conversation.drafts import check_draft, check_draft_count
 from dialoom.conversation.entries import Entry, TextEntry
 from dialoom.conversation.header import Header, HeaderChange, check_id
-from dialoom.conversation.records import Log, Record
+from dialoom.conversation.records import Log, Record, check_records
 from dialoom.conversation.search import SearchQuery, parse_query
 
 MAX_PAGE = 200
@@ -130,10 +130,11 @@ class MemoryConversationStore:
             self._kept[header.id] = _Kept(header, log)
 
     async def append(self, conversation_id: str, records: Sequence[Record]) -> int:
+        given = check_records(records)
         with self._lock:
             kept = self._find(conversation_id)
             before = len(kept.log.records)
-            for record in records:
+            for record in given:
                 kept.log.add(record)
             if len(kept.log.records) > before:
                 kept.header = HeaderChange().apply(kept.header, self._clock.now())

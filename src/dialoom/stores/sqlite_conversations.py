@@ -19,7 +19,7 @@ from dialoom.conversation.attachments import (
 from dialoom.conversation.conversation import Conversation
 from dialoom.conversation.drafts import check_draft
 from dialoom.conversation.header import Header, HeaderChange, check_id, moment
-from dialoom.conversation.records import Record
+from dialoom.conversation.records import Record, check_records
 from dialoom.conversation.search import parse_query
 from dialoom.conversation.store import Page, Window, check_limit, decode_cursor, page_of
 from dialoom.stores.conversation_extras import (
@@ -94,7 +94,7 @@ class SqliteConversationStore:
 
     async def append(self, conversation_id: str, records: Sequence[Record]) -> int:
         check_id(conversation_id)
-        given, now = tuple(records), moment(self._clock.now())
+        given, now = check_records(records), moment(self._clock.now())
         return await self._write(lambda: _appending(conversation_id, given, now))
 
     async def load(self, conversation_id: str) -> Conversation:

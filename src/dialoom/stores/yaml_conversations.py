@@ -14,7 +14,7 @@ from dialoom.base.clock import SYSTEM_CLOCK, Clock
 from dialoom.base.errors import ConflictError, StoreError, UsageError
 from dialoom.conversation.conversation import Conversation
 from dialoom.conversation.header import Header, HeaderChange, check_id
-from dialoom.conversation.records import Log, Record
+from dialoom.conversation.records import Log, Record, check_records
 from dialoom.conversation.search import SearchQuery, parse_query
 from dialoom.conversation.store import (
     ConversationNotFoundError,
@@ -101,7 +101,7 @@ class YamlConversationStore:
         await self._change(create)
 
     async def append(self, conversation_id: str, records: Sequence[Record]) -> int:
-        path, given = self._path(conversation_id), tuple(records)
+        path, given = self._path(conversation_id), check_records(records)
 
         def append() -> int:
             header, log = read_or_set_aside(path, self._clock)
