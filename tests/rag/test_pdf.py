@@ -3,8 +3,6 @@
 import io
 
 import pytest
-from reportlab.lib.pdfencrypt import StandardEncryption
-from reportlab.pdfgen.canvas import Canvas
 
 from dialoom.base.clock import SystemClock
 from dialoom.rag.chunk import SlidingWindowChunker
@@ -12,6 +10,10 @@ from dialoom.rag.errors import LoadError
 from dialoom.rag.loaders.load import load_bytes
 from dialoom.rag.loaders.loader import LoadOptions
 from tests.rag.reading import heads, read, read_one, warned
+
+pytest.importorskip("reportlab")  # only what makes files here: without it the tests of this file are left out
+from reportlab.lib.pdfencrypt import StandardEncryption
+from reportlab.pdfgen.canvas import Canvas
 
 
 def make_pdf(*pages: str, title: str = "", user: str | None = None, outline: tuple[str, ...] = ()) -> bytes:

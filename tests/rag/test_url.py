@@ -14,8 +14,8 @@ from dialoom.rag.loaders import BlockedUrlError, Loaded, Source, UrlLoader
 from dialoom.rag.types import Document
 from dialoom.testing.wire import WireReply, WireServer
 from tests.net.scripted import HTML, Hop, ScriptedFetcher
+from tests.rag.small_pdf import small_pdf
 from tests.rag.test_cases import CASES, every_case
-from tests.rag.test_pdf import make_pdf
 
 PUBLIC = "93.184.216.34"
 PAGE = b"<html><title>Fees</title><body><h1>Fees</h1><p>Nine <b>euros</b>.</p></body></html>"
@@ -98,7 +98,7 @@ def test_a_page_is_read_as_its_words_under_its_url() -> None:
 @pytest.mark.parametrize(
     ("kind", "url", "body", "text"),
     [
-        ("application/pdf", "https://a.test/x.html", make_pdf("Nine euros."), "Nine euros."),
+        ("application/pdf", "https://a.test/x.html", small_pdf("Nine euros."), "Nine euros."),
         ("text/csv", "https://a.test/x", b"name,fee\nlamp,9\n", "name: lamp\nfee: 9"),
         ("text/plain", "https://a.test/x.csv?y", b"name,fee\nlamp,9\n", "name: lamp\nfee: 9"),
         ("text/plain", "https://a.test/x.exe", b"<b>Nine</b>", "<b>Nine</b>"),

@@ -23,7 +23,7 @@ from dialoom.rag.loaders import DocxLoader, HtmlLoader, Loaded, LoadOptions, Pdf
 from dialoom.rag.loaders.load import load_bytes
 from dialoom.rag.types import Document, Heading, PageSpan
 from tests.rag.reading import growing_less_than
-from tests.rag.test_pdf import make_pdf
+from tests.rag.small_pdf import small_pdf
 from tests.rag.test_word import package, para
 
 PAGE = b"<html><title>Fees</title><body><h1>Fees</h1><p>Nine euros.</p></body></html>"
@@ -87,7 +87,7 @@ def refusal(pool: ExtractorPool, source: Source) -> LoadError:
 def test_a_child_gives_the_same_documents_as_the_loader_itself(pool: ExtractorPool) -> None:
     for kind, loader, data in (
         ("html", HtmlLoader(), PAGE),
-        ("pdf", PdfLoader(), make_pdf("Nine euros.", "Paid once.")),
+        ("pdf", PdfLoader(), small_pdf("Nine euros.", "Paid once.")),
         ("docx", DocxLoader(), package(para("Nine euros."))),
     ):
         assert pool.extract(kind, page(data)) == loader.load(page(data))
