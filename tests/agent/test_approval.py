@@ -327,14 +327,14 @@ async def test_the_words_said_with_a_call_are_the_reason_shown_for_it() -> None:
 async def book(day: str, ctx: ToolContext) -> str:
     """Book a day, when a person names the hour."""
     hour = ctx.ask({"form": f"which hour on {day}?"}, schema=int)
-    name = ctx.ask("whose name?", key="name")
+    name = ctx.ask("whose name?")
     return f"booked {day} at {hour} for {name}"
 
 
 @tool
 def book_plainly(day: str, ctx: ToolContext) -> str:
     """The same in a thread."""
-    return f"booked {day} at {ctx.ask({'form': f'which hour on {day}?'}, schema=int)}"
+    return f"booked {day} at {ctx.ask({'form': f'which hour on {day}?'}, key='hour', schema=int)}"
 
 
 async def test_a_tool_asks_while_it_runs_and_begins_anew_with_each_answer() -> None:

@@ -78,7 +78,7 @@ def test_a_name_is_taken_once() -> None:
 def test_a_name_no_provider_takes_is_refused(name: str) -> None:
     odd = Lookup(WORD)
     odd.name = name
-    with pytest.raises(UsageError, match="is no name for a tool; use 1 to 64 letters, digits, _ and -"):
+    with pytest.raises(UsageError, match="is no name for a tool; use 1 to 64 of A-Z, a-z, 0-9, _ and -"):
         ToolRegistry([odd])
 
 

@@ -72,6 +72,7 @@ class ToolContext:
         self._lock = Lock()
         self._unseen = 0
         self._misheard = False
+        self._questions = 0
 
     @property
     def run_id(self) -> str:
@@ -122,16 +123,20 @@ class ToolContext:
         journal = self._run.journal
         return await effect() if journal is None else await journal.aonce(key, effect)
 
-    def ask(self, payload: object, *, key: str = "1", schema: object | None = None) -> Any:
+    def ask(self, payload: object, *, key: str | None = None, schema: object | None = None) -> Any:
         """Pause the agent until a person answered `payload`, and return the answer.
 
         The first time this raises `Interrupted`, which is no Exception: let it pass. Once answered, the tool
-        runs again from its first line and here the answer is returned. Several questions of one call have
-        keys of their own. An answer that does not fit `schema`, a type or a function that raises or converts,
-        is asked for again. Raises `UsageError` where the tool is run by nobody who could ask.
+        runs again from its first line and here the answer is returned. The n-th question of a call gets the
+        n-th answer; a `key` names a question where their order may change. An answer that does not fit
+        `schema`, a type or a function that raises or converts, is asked for again. Raises `UsageError` where
+        the tool is run by nobody who could ask.
         """
         self.raise_if_stopped()
         journal, refused, asked = self._run.journal, "", 0
+        if key is None:
+            self._questions += 1
+            key = str(self._questions)
         if journal is None:
             raise UsageError(
                 f"tool {self.tool_name!r} asks, but nobody can be asked here; run it by an agent"

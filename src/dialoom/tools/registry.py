@@ -51,7 +51,7 @@ class _Entry:
 class ToolRegistry:
     """The tools a model may call.
 
-    Names are unique, in the form that every provider takes: 1 to 64 letters, digits, `_` and `-`.
+    Names are unique, in the form that every provider takes: 1 to 64 of A-Z, a-z, 0-9, `_` and `-`.
     """
 
     def __init__(self, tools: Iterable[Tool] = ()) -> None:
@@ -66,7 +66,7 @@ class ToolRegistry:
         check_tool(tool)
         if not _NAME.fullmatch(tool.name):
             raise UsageError(
-                f"{one_line(tool.name, 80)!r} is no name for a tool; use 1 to 64 letters, digits, _ and -"
+                f"{one_line(tool.name, 80)!r} is no name for a tool; use 1 to 64 of A-Z, a-z, 0-9, _ and -"
             )
         if tool.name in self._entries:
             raise UsageError(
