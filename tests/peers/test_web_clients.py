@@ -50,6 +50,14 @@ def test_the_agui_client_and_the_ai_sdk_talk_stream_and_call_tools(tmp_path: Pat
             "first": "RUN_STARTED",
             "last": "RUN_FINISHED",
         },
+        "graph": [
+            "RUN_STARTED",
+            "STEP_STARTED",
+            "STEP_FINISHED",
+            "graph.superstep",
+            "STATE_SNAPSHOT",
+            "RUN_FINISHED",
+        ],
         "aiSdk": {
             "whole": "You said: hello ",
             "stream": "You said: 25 m 网格 ",

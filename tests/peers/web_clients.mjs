@@ -18,6 +18,13 @@ async function agui() {
   return { messages: agent.messages.map(({ role, content }) => [role, content]), first: types[0], last: types.at(-1) };
 }
 
+async function graph() {
+  const agent = new HttpAgent({ url: `${BASE}/agui/steps`, headers, threadId: "graph-thread", initialState: {} });
+  const types = [];
+  await agent.runAgent({}, { onEvent: ({ event }) => void types.push(event.name ?? event.type) });
+  return types;
+}
+
 async function aiSdk() {
   const model = createOpenAICompatible({ name: "dialoom", baseURL: `${BASE}/v1`, apiKey: TOKEN })("echo");
   const weather = tool({
@@ -32,4 +39,4 @@ async function aiSdk() {
   return { whole: whole.text, stream: pieces.join(""), count: pieces.length, calls: called.steps[0].toolCalls.map(({ toolName, input }) => [toolName, input]), after: called.text };
 }
 
-console.log(JSON.stringify({ agui: await agui(), aiSdk: await aiSdk() }));
+console.log(JSON.stringify({ agui: await agui(), graph: await graph(), aiSdk: await aiSdk() }));

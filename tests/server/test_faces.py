@@ -374,6 +374,7 @@ def test_an_agui_thread_is_named_as_a_conversation_is(client: TestClient, thread
     "asked",
     [
         {"messages": []},
+        {"messages": [{"id": "1", "role": "user"}]},
         {"messages": [{"id": "1", "role": "user", "content": " "}]},
         {"messages": [{"id": "1", "role": "user", "content": [{"type": "binary", "mimeType": "image/png"}]}]},
         {"messages": [{"id": "1", "role": "user", "content": 7}]},

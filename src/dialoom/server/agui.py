@@ -5,31 +5,28 @@ a newest one of the user is taken. A client that calls while a run goes on joins
 the answer so far, and the rest. Leaving stops nothing.
 """
 
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import closing, suppress
-from typing import Annotated, Any, TypeAlias
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Annotated
 
 import msgspec
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
 from dialoom.base.errors import ConflictError, UsageError
 from dialoom.conversation.conversation import Conversation
 from dialoom.conversation.header import Header
 from dialoom.conversation.store import ConversationNotFoundError
-from dialoom.server.hub import Event, EventHub, Subscription, encode_event
+from dialoom.server.agui_stream import Fields, Followed, RunName, ThreadId, agui_response
+from dialoom.server.hub import Event, EventHub, Subscription
 from dialoom.server.problems import ProblemError
 from dialoom.server.routes import AnyRoute, Call, Nothing, Route
 from dialoom.server.run_tale import RunView
 from dialoom.server.shown import Shelf, Shown, ShownText
-from dialoom.server.sse import MEDIA_TYPE, PING
+from dialoom.server.sse import MEDIA_TYPE
 from dialoom.server.talks import Talks
 from dialoom.server.watched import WatchedStore
 
-Fields: TypeAlias = dict[str, Any]
-_Id = Annotated[str, msgspec.Meta(pattern="^[A-Za-z0-9_-]{1,64}$")]
-_Run = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
-_ENDS = frozenset({"RUN_FINISHED", "RUN_ERROR"})
 MAX_SNAPSHOT = 200
 
 
@@ -57,8 +54,8 @@ class AguiAnswer(msgspec.Struct, frozen=True, rename="camel"):
 class RunAgentInput(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """What a client asks for; state, tools and context of its own are not used here."""
 
-    thread_id: _Id
-    run_id: _Run
+    thread_id: ThreadId
+    run_id: RunName
     messages: list[AguiMessage] = []
     resume: list[AguiAnswer] = []
 
@@ -94,8 +91,8 @@ class Agui:
         except BaseException:
             subscription.close()
             raise
-        lines = self._lines(subscription, prelude, asked=asked, run_id=run_id)
-        return StreamingResponse(lines, headers={"X-Accel-Buffering": "no"}, media_type=MEDIA_TYPE)
+        followed = Followed(topic=asked.thread_id, run_id=run_id, name=asked.run_id)
+        return agui_response(self._hub, subscription, prelude, followed)
 
     async def _ensure(self, thread_id: str) -> None:
         """See that there is a conversation of this id."""
@@ -138,27 +135,6 @@ class Agui:
         subscription.frames()  # what happened up to here is in what is said first
         return list(_joined(asked, shown, self._talks.find(run_id)))
 
-    async def _lines(
-        self, subscription: Subscription, prelude: list[Event], *, asked: RunAgentInput, run_id: str
-    ) -> AsyncGenerator[bytes]:
-        with closing(subscription):
-            for event in prelude:
-                yield _data(event)
-            while run_id and not self._hub.closed:
-                frames = await subscription.wait()
-                if not frames:
-                    yield PING
-                for frame in frames:
-                    event = _event_of(frame)
-                    about = event["metadata"]["dialoom"]
-                    if about.get("conversation") != asked.thread_id or about.get("runId", run_id) != run_id:
-                        continue
-                    if "runId" in event:
-                        event["runId"] = asked.run_id
-                    yield _data(event)
-                    if event["type"] in _ENDS:
-                        return
-
 
 def _words(asked: RunAgentInput) -> str:
     """Return what the user says now, "" for nothing. Raises `UsageError` for what is not text."""
@@ -200,11 +176,3 @@ def _message(thread: str, shown: Shown) -> Fields:
             for each in shown.tool_calls
         ]
     return message
-
-
-def _event_of(frame: bytes) -> Fields:
-    return msgspec.json.decode(frame[frame.index(b"data: ") + 6 :], type=Fields)
-
-
-def _data(event: Event) -> bytes:
-    return b"data: %s\n\n" % encode_event(event)

@@ -252,9 +252,8 @@ def _picture(definition: Mapping[str, Any], mermaid: str) -> GraphPicture:
 
 def checkpoint_line(checkpoint: Checkpoint, ran: Sequence[str]) -> CheckpointLine:
     """Return what a list shows of a checkpoint; `ran` are the nodes whose results it has."""
-    place = msgspec.json.encode((checkpoint.thread_id, checkpoint.id))
     return CheckpointLine(
-        id=base64.urlsafe_b64encode(place).decode(),
+        id=checkpoint_name(checkpoint.thread_id, checkpoint.id),
         thread=checkpoint.thread_id,
         run=checkpoint.run_id,
         step=checkpoint.step,
@@ -264,6 +263,11 @@ def checkpoint_line(checkpoint: Checkpoint, ran: Sequence[str]) -> CheckpointLin
         changed=list(dict.fromkeys(op.channel for op in checkpoint.ops)),
         waiting=len(checkpoint.interrupts),
     )
+
+
+def checkpoint_name(thread: str, checkpoint_id: str) -> str:
+    """Return what a checkpoint is called over HTTP: its thread and its id in one word."""
+    return base64.urlsafe_b64encode(msgspec.json.encode((thread, checkpoint_id))).decode()
 
 
 def plain_state(state: Mapping[str, Any]) -> tuple[Fields, list[str]]:

@@ -22,6 +22,7 @@ from dialoom.conversation.store import ListedConversationStore
 from dialoom.dialog import Center, Stores, ToolSource
 from dialoom.graph import CheckpointStore, Graph
 from dialoom.server.agui import Agui
+from dialoom.server.agui_graphs import AguiGraphs
 from dialoom.server.attached import attached_reader
 from dialoom.server.background import Background
 from dialoom.server.card_work import CardHandlers, Desk, Keep
@@ -165,6 +166,7 @@ class Workbench:
             features={"kb": parts.knowledge is not None, "mcp": True, "graphs": True},
         ).routes()  # fmt: skip
         yield from Agui(self._talks, self.store, self._shelf, self.hub, clock=self._clock).routes()
+        yield from AguiGraphs(parts.graphs, self.hub, self._background).routes()
         yield from Messages(self._center).routes()
         yield from Completions(self._center, parts.embedder, clock=self._clock).routes()
         if parts.knowledge is not None:
