@@ -2,6 +2,7 @@
 
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -226,3 +227,31 @@ def test_links_out_of_the_folder_are_followed_only_when_that_is_wanted(tmp_path:
     linked = tmp_path / "linked"
     linked.symlink_to(kb)
     assert ("a.txt", "loaded") in told(linked)
+
+
+@pytest.mark.parametrize("read_path", [load_document, load_file, lambda path: list(iter_documents(path))])
+def test_an_empty_path_is_not_the_current_folder(read_path: Callable[[str], object]) -> None:
+    with pytest.raises(LoadError, match="the path is empty; name a file or folder"):
+        read_path("")
+
+
+def test_metadata_that_cannot_be_kept_is_refused_before_anything_is_read() -> None:
+    with pytest.raises(InvalidOptionsError, match="the metadata 'owner' is a dict; give a text, a number"):
+        LoadOptions(metadata={"owner": {"name": "ann"}})
+
+
+def test_a_loader_whose_metadata_cannot_be_kept_fails_its_file_alone(tmp_path: Path) -> None:
+    class Nested:
+        def load(self, source: Source) -> Loaded:
+            document = Document(id=source.id, text="x", metadata={"tree": {"a": 1}})
+            return Loaded(source=source.id, documents=[document])
+
+    (tmp_path / "a.tree").write_text("x")
+    (tmp_path / "b.txt").write_text("fine")
+    broken, fine = iter_documents(tmp_path, LoadOptions(loaders={".tree": Nested()}))
+    assert isinstance(broken, LoadFailure)
+    assert (broken.code, "cannot be kept: the metadata 'tree' is a dict" in broken.message) == (
+        "corrupt",
+        True,
+    )
+    assert isinstance(fine, Loaded)
