@@ -4,7 +4,7 @@ import asyncio
 import sys
 import threading
 from collections.abc import Mapping
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -467,9 +467,13 @@ async def test_arguments_that_cannot_even_be_copied_are_told_when_they_were_not_
         ({"grace": -1}, "a tool policy has grace -1; give at least 0"),
         ({"retry_idempotent": -1}, "a tool policy has retry_idempotent -1; give at least 0"),
         ({"timeout": 0}, "a tool policy has timeout 0; give seconds above 0, or None for no bound"),
+        (
+            {"spill": "results"},
+            "spill is no function; give one of the call and its text that returns a place",
+        ),
     ],
 )
-def test_a_policy_without_sense_is_refused(options: dict[str, int], problem: str) -> None:
+def test_a_policy_without_sense_is_refused(options: dict[str, Any], problem: str) -> None:
     with pytest.raises(UsageError) as caught:
         ToolExecutionPolicy(**options)
     assert str(caught.value) == problem

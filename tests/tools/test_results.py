@@ -225,13 +225,21 @@ async def test_an_error_is_cut_like_any_answer() -> None:
     assert failing.content.startswith('{"error"\n[cut: ')
 
 
-async def test_a_spill_that_fails_costs_the_rest_and_not_the_answer() -> None:
+@pytest.mark.parametrize("fails", [True, False], ids=["raises", "names no place"])
+async def test_a_spill_that_fails_costs_the_rest_and_not_the_answer(
+    fails: bool, caplog: pytest.LogCaptureFixture
+) -> None:
     def full(call: ToolCall, text: str) -> str:
-        raise OSError("disk full")
+        if fails:
+            raise OSError("disk full")
+        return cast("str", None)
 
     policy = ToolExecutionPolicy(max_result_chars=1, spill=full)
     result = await returning("abc").execute(call("give"), policy=policy)
     assert result.content == "a\n[cut: the first 1 of 3 characters; the rest was not kept]"
+    (record,) = caplog.records
+    assert record.getMessage() == "full result of a tool not kept"
+    assert ("disk full" in caplog.text) == fails
 
 
 @pytest.mark.parametrize("ends", ["by timeout", "by cancelling"])

@@ -85,7 +85,11 @@ class CallRunner(msgspec.Struct, frozen=True, kw_only=True):
             return ""
         keep = Job(name="spill", body=partial(self.policy.spill, call, text))
         ending = await self._attempt(keep, seconds=self.policy.timeout)
-        return one_line(str(ending.value)) if isinstance(ending, Returned) else ""
+        if isinstance(ending, Returned) and isinstance(ending.value, str):
+            return one_line(ending.value)
+        error = ending.error if isinstance(ending, Raised) else None
+        _log.warning("full result of a tool not kept", exc_info=error, extra={"tool": call.name})
+        return ""
 
     async def _attempt(self, job: Job, *, seconds: float | None) -> Ending:
         scope = CancelScope(self.run.cancel)

@@ -45,6 +45,8 @@ class ToolExecutionPolicy(msgspec.Struct, frozen=True, kw_only=True):
         for field, bound in least.items():
             if getattr(self, field) < bound:
                 raise UsageError(f"a tool policy has {field} {getattr(self, field)}; give at least {bound}")
+        if self.spill is not None and not callable(self.spill):
+            raise UsageError("spill is no function; give one of the call and its text that returns a place")
         if self.timeout is not None and not self.timeout > 0:
             raise UsageError(
                 f"a tool policy has timeout {self.timeout}; give seconds above 0, or None for no bound"
