@@ -23,7 +23,8 @@ PER_CALL = 1.15
 SLEEP = 2.0
 BESIDE = 1.5
 ANSWERS = """import json, sys
-SELF = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "good", "version": "1"}}
+ABLE, NAME = {"tools": {}}, {"name": "good", "version": "1"}
+SELF = {"protocolVersion": "2025-11-25", "capabilities": ABLE, "serverInfo": NAME}
 TOOLS = {"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}
 RESULTS = {"initialize": {"result": SELF}, "tools/list": {"result": TOOLS}}
 for asked in map(json.loads, sys.stdin):

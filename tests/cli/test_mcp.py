@@ -7,6 +7,7 @@ import signal
 import socket
 import sys
 from asyncio.subprocess import PIPE
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,13 @@ agent = ReActAgent(MockProvider().queue_text("hello"), name="greeter")
 everything = [both, (graph, agent)]
 number = 7
 '''
+
+
+OLDER = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "test", "version": "1"},
+}
 
 
 @pytest.fixture(autouse=True)
@@ -167,6 +175,30 @@ def test_servers_are_tested_all_at_once_and_each_says_what_it_has_or_lacks(
     assert "NOT_SET_ANYWHERE, which is not set" in others["unset"]
     assert "was not approved" in others["theirs"]
     assert "off" not in others
+
+
+@pytest.mark.parametrize("words", [("test",), ("serve", "--export", "own_tools.py:shout")])
+def test_whose_reader_has_left_ends_in_silence(
+    terminal: Terminal,
+    settings: Path,
+    tools: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+) -> None:
+    list_in(settings / "mcp.json", good=small_server(tmp_path))
+    asks, asked = os.pipe()
+    gone, answers = os.pipe()
+    os.close(gone)
+    with os.fdopen(asked, "w") as theirs:
+        theirs.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": OLDER}) + "\n")
+    with os.fdopen(asks) as stdin, os.fdopen(answers, "w") as stdout:
+        monkeypatch.setattr("sys.stdin", stdin)
+        monkeypatch.setattr("sys.stdout", stdout)
+        shown = terminal.run("mcp", *words)
+        with suppress(BrokenPipeError):
+            stdout.close()
+    assert (shown.code, shown.err.removeprefix("1 tool: shout\n")) == (0, "")
 
 
 def test_of_many_names_the_first_are_shown() -> None:

@@ -83,9 +83,8 @@ async def test_servers(names: tuple[str, ...], config: Path | None) -> ExitCode:
     tested = [found for found in servers if names or found.config.enabled]
     if not tested:
         raise UsageError("there is no mcp server to test; see dialoom mcp list")
-    async with asyncio.TaskGroup() as group:
-        tests = [group.create_task(_tested(found)) for found in tested]
-    return ExitCode.OK if all(test.result() for test in tests) else ExitCode.FAILED
+    passed = await asyncio.gather(*map(_tested, tested))  # raises what a closed stdout does, as it is
+    return ExitCode.OK if all(passed) else ExitCode.FAILED
 
 
 async def call_tool(

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, cast
 
 import msgspec
 
@@ -61,15 +61,15 @@ class ServerFile(msgspec.Struct, frozen=True, kw_only=True):
         """
         if self.commented:
             raise UsageError("the file has comments, which would be lost; edit it by hand")
-        before = {config.name: config for config in self.servers}
-        entries = _entries_of(self.document, self.shape)
+        entries, odd = _entries_of(self.document, self.shape)
         listed: dict[str, object] = {}
         for config in servers:
             if config.name in listed:
                 raise UsageError(f"two mcp servers are called {_shown(config.name)}; rename one of them")
-            known = before.get(config.name, MCPServerConfig(config.name))
-            listed[config.name] = _changed(entries.get(config.name, {}), known, config)
-        return _written({**self.document, self.shape: listed})
+            entry = entries.get(config.name)  # as it was read: the configs may have been changed since
+            known = MCPServerConfig(config.name) if entry is None else _config_of(config.name, entry)
+            listed[config.name] = _changed(entry or {}, known, config)
+        return _written({**self.document, self.shape: {**odd, **listed}})
 
 
 def parse_server_file(text: str) -> ServerFile:
@@ -81,10 +81,11 @@ def parse_server_file(text: str) -> ServerFile:
     shape: Shape = "servers" if "servers" in document and "mcpServers" not in document else "mcpServers"
     if shape not in document:
         raise UsageError('the file lists no mcp servers; it needs a key "mcpServers" or "servers"')
-    entries = _entries_of(document, shape)
+    entries, odd = _entries_of(document, shape)
     if len(entries) > MAX_SERVERS:
         raise UsageError(f"the file lists {len(entries)} mcp servers; at most {MAX_SERVERS} are read")
-    notes = [
+    notes = [f'mcp server {_shown(name)} is left out; write it like {{"command": "npx"}}' for name in odd]
+    notes += [
         f"mcp server {_shown(name)}: {key} is not followed; {advice}"
         for name, entry in entries.items()
         for key, advice in _UNREAD.items()
@@ -154,11 +155,20 @@ def _decoded(text: str) -> tuple[dict[str, object], bool]:
     return read_object(bare, "the file is"), True
 
 
-def _entries_of(document: Mapping[str, object], shape: Shape) -> dict[str, dict[str, object]]:
-    try:
-        return msgspec.convert(document.get(shape, {}), dict[str, dict[str, object]])
-    except msgspec.ValidationError as error:
-        raise UsageError(f"{shape}: {one_line(str(error))}; list servers by name") from error
+def _entries_of(
+    document: Mapping[str, object], shape: Shape
+) -> tuple[dict[str, dict[str, object]], dict[str, object]]:
+    """Return the entries by name, and beside them those that are none."""
+    listed = document.get(shape, {})
+    if not isinstance(listed, dict):
+        raise UsageError(f"{shape} is no JSON object; list servers by name")
+    entries, odd = dict[str, dict[str, object]](), dict[str, object]()
+    for name, entry in cast("dict[str, object]", listed).items():
+        if isinstance(entry, dict):
+            entries[name] = cast("dict[str, object]", entry)
+        else:
+            odd[name] = entry
+    return entries, odd
 
 
 def _config_of(name: str, entry: Mapping[str, object]) -> MCPServerConfig:

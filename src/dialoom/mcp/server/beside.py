@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager
+from typing import cast
 
 
 @asynccontextmanager
@@ -19,5 +20,13 @@ async def beside(*work: Coroutine[object, object, None]) -> AsyncGenerator[None]
             for task in tasks:
                 task.cancel()
     except BaseExceptionGroup as failures:
-        first, *others = failures.exceptions
-        raise (failures if others else first) from None
+        raise alone(failures) from None
+
+
+def alone(error: BaseException) -> BaseException:
+    """Return what a group of one holds, also where that is another such group; other errors as they are."""
+    if isinstance(error, BaseExceptionGroup):
+        first, *others = cast("BaseExceptionGroup[BaseException]", error).exceptions
+        if not others:
+            return alone(first)
+    return cast("BaseException", error)

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from dialoom.base.errors import MissingExtraError, UsageError
+from dialoom.mcp.server.beside import alone
 from dialoom.mcp.server.served import Served
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -46,7 +47,7 @@ class HttpAccess(msgspec.Struct, frozen=True, kw_only=True):
 async def serve_stdio(served: Served) -> None:
     """Answer requests on standard input until it ends. Whatever else is printed meanwhile goes to stderr.
 
-    Raises `MissingExtraError` without the official package.
+    Raises `MissingExtraError` without the official package, and `BrokenPipeError` when nobody reads any more.
     """
     try:
         from mcp.server.stdio import stdio_server
@@ -55,8 +56,11 @@ async def serve_stdio(served: Served) -> None:
     except ImportError as error:
         raise MissingExtraError("mcp", "mcp") from error
     server = sdk_server(served)
-    async with stdio_server() as (read, write):
-        await server.run(read, write, server.create_initialization_options())
+    try:
+        async with stdio_server() as (read, write):
+            await server.run(read, write, server.create_initialization_options())
+    except BaseExceptionGroup as failures:
+        raise alone(failures) from None
 
 
 @asynccontextmanager
