@@ -139,6 +139,14 @@ async def test_channels_go_by_the_names_that_the_config_gives_them(store: InMemo
     assert not {"rag_history", "context_sources", "chunks"} & set(state)
 
 
+async def test_a_follow_up_is_made_whole_from_a_history_of_another_name(store: InMemoryVectorStore) -> None:
+    provider = MockProvider().queue_text("How long does a refund take?").queue_text("Three days [1].")
+    asked = graph(store, provider, condense=True, history_channel="talk")
+    earlier = [user("Tell me of refunds."), assistant("Yes?")]
+    state = (await asked.run({"query": "and how long?", "talk": earlier})).raise_for_error().state
+    assert list(state["search_queries"]) == ["How long does a refund take?"]
+
+
 async def test_no_history_is_kept_when_none_is_wanted(store: InMemoryVectorStore) -> None:
     provider = MockProvider().queue_text("yes")
     result = await graph(store, provider, max_history=0).run({"query": "refund?"})

@@ -146,7 +146,7 @@ def build_rag_query_graph(
     nodes: dict[str, Callable[[NodeContext], Awaitable[NodeResult]]] = {}
     asking = msgspec.structs.replace(config.chat, model=config.model or config.chat.model)
     if config.condense:
-        nodes["condense"] = CondenseNode(provider, asking)
+        nodes["condense"] = CondenseNode(provider, asking, history=config.history_channel)
     if config.variants:
         nodes["vary"] = VaryNode(provider, asking, count=config.variants, condensed=config.condense)
     nodes["retrieve"] = RetrieveNode(store, embedder, config)

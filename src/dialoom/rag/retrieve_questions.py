@@ -25,17 +25,18 @@ _BULLET = re.compile(r"^\s*(?:[-*•]|\(?\d{1,2}[.):、])\s+")
 class CondenseNode:
     """Rewrites a question that hangs on the conversation before it; leaves the first one as it is.
 
-    Reads `query` and `rag_history`, writes `search_queries`. When the model cannot be asked, the question
-    goes on as it was put: the answer will say what is wrong with the model.
+    Reads `query` and the channel `history`, writes `search_queries`. When the model cannot be asked, the
+    question goes on as it was put: the answer will say what is wrong with the model.
     """
 
-    def __init__(self, provider: Provider, options: ChatOptions) -> None:
+    def __init__(self, provider: Provider, options: ChatOptions, *, history: str = "rag_history") -> None:
         self._provider = provider
         self._options = options
+        self._history = history
 
     async def __call__(self, ctx: NodeContext) -> NodeResult:
         question = str(ctx.state["query"]).strip()
-        history: list[Message] = list(ctx.state["rag_history"])
+        history: list[Message] = list(ctx.state[self._history])
         whole = question
         if question and history:
             told = await _ask(

@@ -466,6 +466,13 @@ async def test_an_embedding_server_that_refuses_the_key_is_asked_once(store: Syn
 ABOUT_FEES: dict[str, object] = {"op": "contains", "field": "doc_id", "value": "fees.md"}
 
 
+async def test_channels_may_have_other_names_in_the_settings(store: SyncStore, docs: Path) -> None:
+    names = RagConfig(history_channel="talk", sources_channel="shown", chunks_channel="found")
+    service = await opened(store, MockProvider().queue_text("See [1]."), docs=str(docs), config=names)
+    final = await last(service, op="query", query="refunds", session_id="s")
+    assert (final["ok"], final["cited_indexes"]) == (True, [1])
+
+
 async def test_a_request_looks_only_where_its_filter_lets_it(store: SyncStore, docs: Path) -> None:
     provider = MockProvider().queue_text("See [1].")
     service = await opened(store, provider, docs=str(docs))

@@ -50,6 +50,7 @@ from dialoom.rag.types import ScoredChunk
 _log = logging.getLogger("dialoom.rag.service")
 Looking = Health | Stats | Query | SearchChunks | Cancel | Shutdown
 Changing = Ingest | Sync | Delete | Snapshot
+_USUAL = RagConfig()
 
 
 class RagService:
@@ -64,8 +65,14 @@ class RagService:
         self._clock = clock
         self._started = clock.monotonic()
         self._retriever = settings.config.retriever or HybridRetriever(settings.store, settings.embedder)
-        most = min(settings.config.max_history, MAX_HISTORY)
-        self._config = msgspec.structs.replace(settings.config, max_history=most, retriever=self._retriever)
+        self._config = msgspec.structs.replace(
+            settings.config,
+            max_history=min(settings.config.max_history, MAX_HISTORY),
+            retriever=self._retriever,
+            history_channel=_USUAL.history_channel,  # the graph is our own, and so are its names
+            sources_channel=_USUAL.sources_channel,
+            chunks_channel=_USUAL.chunks_channel,
+        )
         self._graph = self._built(self._config)
         self._sessions = Sessions(settings.max_sessions)
         self._running: dict[RequestId, CancelScope] = {}
@@ -202,7 +209,7 @@ class RagService:
             graph = self._built(msgspec.structs.replace(self._config, where=self._where(request)))
         async with self._sessions.turn(key) as session:
             cut = AnswerCut(code="")
-            inputs = {"query": request.query, "rag_history": session.history}
+            inputs = {"query": request.query, _USUAL.history_channel: session.history}
             async with graph.stream(inputs, options) as stream:
                 async for event in stream:
                     match event:
@@ -214,7 +221,7 @@ class RagService:
                             pass
                 result = stream.result
             if result.stop_reason == "finished":
-                session.history = list(result.state["rag_history"])
+                session.history = list(result.state[_USUAL.history_channel])
             yield _final(result, cut)
 
     async def _search(self, request: SearchChunks) -> AsyncGenerator[Response]:
@@ -315,7 +322,7 @@ async def _bye() -> AsyncGenerator[Response]:
 def _final(result: RunResult, cut: AnswerCut) -> Response:
     state = result.state
     finished = result.stop_reason == "finished"
-    sources = msgspec.to_builtins(list(state["context_sources"]))
+    sources = msgspec.to_builtins(list(state[_USUAL.sources_channel]))
     cited = list(state["answer_cited_indexes"]) if finished else []
     line: Response = {
         "event": "final",
