@@ -11,8 +11,10 @@ from dialoom.dialog import (
     Dialog,
     DialogEvent,
     FixedToolSource,
+    Kit,
     NoUsableModelError,
     Prompt,
+    Skill,
     StreamDelta,
     ToolProgressed,
     events,
@@ -25,6 +27,8 @@ from dialoom.llm import Capability, MockProvider, TextDelta
 from dialoom.mcp.config import MCPServerConfig
 from tests.dialog.talk import center_of, kind, said, soon
 
+FULL = Kit(skills={f"s{at}": Skill(name=f"s{at}", description="d") for at in range(1000)})
+
 
 @pytest.mark.parametrize(
     ("use", "why"),
@@ -34,6 +38,22 @@ from tests.dialog.talk import center_of, kind, said, soon
         (lambda dialog: dialog.set_branch_from_id("a/b"), "'a/b' cannot name a conversation"),
         (lambda dialog: dialog.from_json("[1]"), "object"),
         (lambda dialog: dialog.add_prompt(Prompt("", "x")), "a prompt has a name of 1 to 200 characters"),
+        (
+            lambda dialog: dialog.add_prompt(Prompt("p", "x", "robot")),
+            "no Prompt: Invalid enum value 'robot'",
+        ),
+        (lambda dialog: dialog.add_prompt(Prompt("p", "x", defaults={"a": 5})), "Expected `str`, got `int`"),
+        (
+            lambda dialog: dialog.add_skill(Skill(name="s", description="d", mode="odd")),
+            "no Skill: Invalid enum value 'odd'",
+        ),
+        (lambda dialog: dialog.add_skill("s"), "this is no Skill: Expected `object`, got `str`"),
+        (
+            lambda dialog: dialog.set_kit(FULL.with_skill(Skill(name="s", description="d"))),
+            "a kit has at most 1000 items of a kind; remove one before",
+        ),
+        (lambda dialog: dialog.set_capability_requirement("text"), "such as Capability.TEXT; this is 'text'"),
+        (lambda dialog: dialog.stream_delta.connect("f"), "stream_delta calls a function, and 'f' is none"),
     ],
 )
 def test_a_choice_that_cannot_be_kept_is_refused(use: Callable[[Dialog], object], why: str) -> None:
@@ -44,10 +64,20 @@ def test_a_choice_that_cannot_be_kept_is_refused(use: Callable[[Dialog], object]
     assert dialog.to_dict() == before
 
 
+async def test_words_that_say_nothing_open_no_branch() -> None:
+    center = Center()
+    dialog = center.new_dialog().append_message("user", "hi")
+    with pytest.raises(UsageError, match="there is nothing to send; write a text"):
+        await dialog.edit(0, " ")
+    assert center.dialogs == (dialog,)
+
+
 async def test_nothing_is_sent_and_nothing_is_gone_on_with() -> None:
     dialog = center_of(MockProvider().queue_text("Hello.")).new_dialog()
     with pytest.raises(UsageError, match="there is nothing to send; write a text"):
         dialog.send("  \n")
+    with pytest.raises(UsageError, match="there is nothing to send; write a text"):
+        dialog.send(5)  # type: ignore[arg-type] - from a program without types
     with pytest.raises(UsageError, match="this dialog has nothing to go on with; send it a text"):
         dialog.resume()
     empty = await soon(dialog.run())

@@ -1,13 +1,14 @@
 """The center: owns the dialogs, what all of them share, and where they are stored."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Self
 
 import msgspec
 
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
-from dialoom.base.errors import StoreError, UsageError
+from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line
 from dialoom.conversation import MemoryConversationStore, Page
 from dialoom.conversation.cards import BUILTIN_CARDS, CardRegistry, FormRegistry
@@ -21,7 +22,7 @@ from dialoom.dialog.kit_codec import kit_from_dict, kit_to_dict
 from dialoom.dialog.kit_owner import KitOwner
 from dialoom.dialog.policy import RunBase, RunPolicy
 from dialoom.dialog.providers import ProviderRegistry
-from dialoom.dialog.settings import DialogSettings
+from dialoom.dialog.settings import DialogSettings, check_capability
 from dialoom.dialog.tool_servers import ToolServers
 from dialoom.dialog.tool_source import ToolSource
 from dialoom.graph import MemoryCheckpointStore
@@ -83,16 +84,11 @@ class Center(KitOwner):
 
         Raises `StoreError`, when all is closed, for a dialog that could not be stored.
         """
-        failed: list[StoreError] = []
-        for dialog in self.dialogs:
-            try:
-                await dialog.aclose()
-            except StoreError as error:
-                failed.append(error)
-        self._dialogs.clear()
-        await self._servers.aclose()
-        if failed:
-            raise failed[0]
+        async with AsyncExitStack() as closing:
+            closing.push_async_callback(self._servers.aclose)
+            for dialog in reversed(self.dialogs):
+                closing.push_async_callback(dialog.aclose)
+            self._dialogs.clear()
 
     def add_provider(
         self,
@@ -145,9 +141,8 @@ class Center(KitOwner):
 
     def new_dialog(self, *, capability_requirement: Capability = Capability.TEXT) -> Dialog:
         """Return a new, empty dialog; it is stored with its first message."""
-        journal = new_journal(
-            self._base.stores, DialogSettings(requirement=capability_requirement), self._clock
-        )
+        settings = DialogSettings(requirement=check_capability(capability_requirement))
+        journal = new_journal(self._base.stores, settings, self._clock)
         dialog = self._dialogs[journal.id] = Dialog(self, self._base, journal)
         return dialog
 

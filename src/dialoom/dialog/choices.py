@@ -13,7 +13,7 @@ from dialoom.dialog.kit import Kit
 from dialoom.dialog.kit_owner import KitOwner
 from dialoom.dialog.policy import RunBase
 from dialoom.dialog.prompts import Prompt
-from dialoom.dialog.settings import MAX_NAME, MAX_SYSTEM, DialogSettings
+from dialoom.dialog.settings import MAX_NAME, MAX_SYSTEM, DialogSettings, check_capability
 from dialoom.dialog.skills import Skill
 from dialoom.llm import Capability
 from dialoom.tools import Tool
@@ -66,7 +66,7 @@ class Choices(KitOwner):
         return self._set(model_id=_name(model_id))
 
     def set_capability_requirement(self, required: Capability) -> Self:
-        return self._set(requirement=required)
+        return self._set(requirement=check_capability(required))
 
     def set_system_text(self, text: str) -> Self:
         """Say what the model is told first. Raises `UsageError` over 256 Ki characters."""

@@ -101,9 +101,7 @@ class Dialog(Spoken):
     def send(self, text: str) -> RunHandle:
         """Say `text` as the user and have it answered. Raises as `run` does, and then nothing was said."""
         self._check_can_start()
-        if not text.strip():
-            raise UsageError("there is nothing to send; write a text")
-        self.append_message("user", text)
+        self.append_message("user", _words(text))
         return self.run()
 
     def resume(self) -> RunHandle:
@@ -196,8 +194,9 @@ class Dialog(Spoken):
         entry = self.message(index)
         if not isinstance(entry, TextEntry) or entry.role != "user":
             raise UsageError(f"message {index} is not a text of the user; edit one that is")
+        said = _words(text)
         twin = await self.branch(index)
-        return twin.append_message("user", text)
+        return twin.append_message("user", said)
 
     async def aclose(self) -> None:
         """Stop a run that goes on, store what is due and let go of everything. Closing twice is no error.
@@ -321,3 +320,10 @@ class Dialog(Spoken):
         self._closed = why
         self._standing = None
         self._journal.set(msgspec.structs.replace(self._journal.settings, kit=EMPTY_KIT))
+
+
+def _words(text: str) -> str:
+    """Return what a person says. Raises `UsageError` when that is nothing."""
+    if not isinstance(text, str) or not text.strip():  # pyright: ignore[reportUnnecessaryIsInstance] - foreign callers
+        raise UsageError("there is nothing to send; write a text")
+    return text

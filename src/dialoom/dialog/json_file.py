@@ -23,7 +23,9 @@ def read_json(path: Path) -> dict[str, object]:
         return msgspec.json.decode(text, type=dict[str, object])
     except FileNotFoundError:
         return {}
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {error.strerror or error}; check the path") from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise StoreError(f"cannot read {path}: {one_line(str(error))}; mend or remove it") from error
 
 

@@ -7,12 +7,10 @@ import msgspec
 
 from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line
-from dialoom.dialog.kit import Kit
+from dialoom.dialog.kit import MAX_ITEMS, Kit
 from dialoom.dialog.prompts import Prompt
 from dialoom.dialog.skills import Skill
 from dialoom.mcp.config import MCPServerConfig
-
-MAX_ITEMS = 1000
 
 
 class _Items(msgspec.Struct, frozen=True):

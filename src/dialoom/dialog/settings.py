@@ -115,6 +115,13 @@ def capability_names(capabilities: Capability) -> list[str]:
     return [each.name.lower() for each in Capability if each in capabilities and each.name]
 
 
+def check_capability(required: Capability) -> Capability:
+    """Return `required`, or raise `UsageError` when it is something else, such as a name."""
+    if isinstance(required, Capability):  # pyright: ignore[reportUnnecessaryIsInstance] - foreign callers
+        return required
+    raise UsageError(f"a requirement is of Capability, such as Capability.TEXT; this is {required!r:.40}")
+
+
 def capability_of(names: Iterable[str]) -> Capability:
     """Return the capabilities with these names. Raises `UsageError` for a name there is not."""
     found = Capability(0)

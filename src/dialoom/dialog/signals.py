@@ -39,7 +39,9 @@ class Signal(Generic[P]):
         self._listeners: tuple[_Listener[P], ...] = ()
 
     def connect(self, function: Callable[P, object]) -> Connection:
-        """Call `function` from now on. Raises `UsageError` for a coroutine function."""
+        """Call `function` from now on. Raises `UsageError` for a coroutine function, and for none at all."""
+        if not callable(function):
+            raise UsageError(f"{self.name} calls a function, and {function!r:.40} is none")
         if inspect.iscoroutinefunction(function):
             raise UsageError(
                 f"{self.name} calls plain functions, not async ones; to await, iterate the handle of a run"

@@ -80,7 +80,7 @@ class Spoken(Choices, Signals):
         """
         prompt = self.get_prompt(name)
         if prompt is None:
-            _log.warning("there is no prompt of this name", extra={"prompt": one_line(name, MAX_NAME)})
+            _log.warning("there is no prompt of this name", extra={"prompt": one_line(str(name), MAX_NAME)})
             return self
         return self.append_message(prompt.role, prompt.render(variables))
 
