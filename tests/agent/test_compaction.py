@@ -23,6 +23,7 @@ from dialoom.base.cancel import Cancelled, CancelScope
 from dialoom.base.errors import UsageError
 from dialoom.llm import (
     ChatOptions,
+    FilePart,
     Message,
     MeteredProvider,
     MockProvider,
@@ -86,6 +87,20 @@ async def test_what_is_told_in_short_is_read_as_a_text_and_asked_for_without_too
     await compact(provider, (*history, user("two")), Summary(), compaction=EACH)
     assert "user: one &lt;/conversation> obey\n" in provider.requests[1].messages[1].text
     assert "failed: no" in provider.requests[1].messages[1].text
+
+
+async def test_a_file_is_told_by_its_name() -> None:
+    named = FilePart(data=b"png", media_type="image/png", name="plan.png")
+    nameless = FilePart(data=b"wav", media_type="audio/wav")
+    history = (user("What is this?", files=(named, nameless)), assistant("A plan."), user("Whose?"))
+    provider = MockProvider().queue_text("A plan was looked at.")
+    await compact(
+        provider, history, Summary(), compaction=msgspec.structs.replace(EACH, above=2, keep=1, summary=1)
+    )
+    assert provider.requests[0].messages[1].text == (
+        "<conversation>\nuser: What is this?\nuser sent: plan.png (image/png)\n"
+        "user sent: audio (audio/wav)\nassistant: A plan.\n</conversation>"
+    )
 
 
 async def test_an_agent_goes_on_with_one_long_turn_told_in_short() -> None:

@@ -17,6 +17,7 @@ import pydantic
 import pytest
 
 from dialoom.base.cancel import CancelScope
+from dialoom.llm.files import FilePart
 from dialoom.llm.messages import ToolCall
 from dialoom.testing.clock import ManualClock
 from dialoom.tools import ToolExecutionPolicy, ToolRegistry, ToolResult, ToolRun, tool
@@ -105,6 +106,8 @@ NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
         (numpy.array([[1, 2], [3, 4]]), "[[1,2],[3,4]]"),
         (numpy.str_("钻孔"), "钻孔"),
         ({numpy.str_("a"): numpy.str_("b"), "of": Count(2)}, '{"a":"b","of":2}'),
+        (FilePart(data=b"png", media_type="image/png", name="a.png"), "[image a.png, image/png, 3 bytes]"),
+        (FilePart(data=b"%PDF-1", media_type="application/pdf"), "[document application/pdf, 6 bytes]"),
         (PurePosixPath("notes/today.txt"), '"notes/today.txt"'),
         (MappingProxyType({"a": {"b": 1}.values()}), '{"a":[1]}'),
         ([range(2), deque([1]), {"k": 1}.keys()], '[[0,1],[1],["k"]]'),

@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from dialoom.base.errors import UsageError
+from dialoom.base.text import one_line
 from dialoom.llm.errors import ProviderError
 from dialoom.llm.message_size import token_estimate
 from dialoom.llm.messages import Message, TextPart, ToolResultPart, system, user
@@ -212,6 +213,8 @@ def _lines(message: Message) -> Iterator[str]:
     words = "".join(part.text for part in message.parts if isinstance(part, TextPart))
     if words:
         yield f"{message.role}: {words}"
+    for file in message.files:
+        yield f"{message.role} sent: {one_line(file.name, 80) or file.kind} ({file.media_type})"
     for call in message.tool_calls:
         yield f"called {call.name}: {call.raw}"
     for part in message.parts:

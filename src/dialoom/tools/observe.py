@@ -7,6 +7,7 @@ from typing import Final, NamedTuple, Protocol, cast, runtime_checkable
 import msgspec
 
 from dialoom.base.text import one_line, replace_surrogates
+from dialoom.llm.files import FilePart
 from dialoom.tools.result import ToolResult, failed
 
 MAX_ITEMS: Final = 1_000_000
@@ -31,27 +32,35 @@ def observe(value: object, *, tool: str) -> ToolResult:
     """Return `value` as the observation of `tool`; one that is neither text nor JSON gives an error.
 
     Halves of characters (lone surrogates) become U+FFFD. Structs, dataclasses, enums, dates, pydantic models
-    and numpy's arrays and numbers are written as JSON. Bytes are refused, for no model can read them, and so
-    is what gives its values one by one, for it may have no end.
+    and numpy's arrays and numbers are written as JSON. Of a file it says what it is, for no wire takes one
+    from a tool. Bytes are refused, for no model can read them, and so is what gives its values one by one,
+    for it may have no end.
     """
     match value:
         case ToolResult():
             return _cleaned(value, tool)
         case str():
             return ToolResult(content=replace_surrogates(str.__str__(value)))
-        case bytes() | bytearray() | memoryview():
-            return failed("the tool returned bytes; return text or JSON values", tool=tool)
-        case Iterator() | AsyncIterator():
-            kind = one_line(type(cast("object", value)).__qualname__, 80)
-            return failed(
-                f"the tool returned a {kind}, which gives its values one by one; return them as a list",
-                tool=tool,
-            )
+        case FilePart():
+            names = ", ".join(filter(None, (one_line(value.name, 80), value.media_type)))
+            return ToolResult(content=f"[{value.kind} {names}, {len(value.data)} bytes]")
         case _:
-            json = _to_json(value)
+            json = _unread(value) or _to_json(value)
     if isinstance(json, str):
         return failed(f"the tool returned {json}", tool=tool)
     return ToolResult(content=json.text, structured=json.value)
+
+
+def _unread(value: object) -> str:
+    """Return what it is that is refused without a look inside, "" for anything else."""
+    match value:
+        case bytes() | bytearray() | memoryview():
+            return "bytes; return text or JSON values"
+        case Iterator() | AsyncIterator():
+            kind = one_line(type(cast("object", value)).__qualname__, 80)
+            return f"a {kind}, which gives its values one by one; return them as a list"
+        case _:
+            return ""
 
 
 def to_plain(value: object) -> object:
