@@ -115,6 +115,20 @@ def test_a_file_is_known_by_what_it_holds_and_comes_back_as_a_download(
     assert sorted(path.name for path in kept) == [digest, f"{digest}.json"]
 
 
+def test_a_file_that_is_removed_leaves_room_for_others(parts: Parts, tmp_path: Path) -> None:
+    settings = ServerSettings(token=TOKEN, data=tmp_path, max_files=10)
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    with TestClient(Workbench(settings, parts).app, base_url=URL, headers=headers) as client:
+        path = f"/api/v1/files/{upload(client, b'12345678', 'x').json()['id']}"
+        assert code_of(upload(client, b"87654321", "x")) == (507, "no_space")
+        assert client.delete(path).status_code == 204
+        assert [code_of(client.get(path)), code_of(client.delete(path))] == [(404, "not_found")] * 2
+        assert upload(client, b"87654321", "x").status_code == 201
+    assert [each.name for each in (tmp_path / "files").rglob("*.json")] == [
+        f"{hashlib.sha256(b'87654321').hexdigest()}.json"
+    ]
+
+
 @pytest.mark.parametrize(
     ("head", "media"),
     [(b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff\xe0", "image/jpeg"), (b"GIF89a", "image/gif"),

@@ -157,6 +157,7 @@ def test_a_mounted_index_can_be_read_only(settings: ServerSettings, parts: Parts
         assert [(each["id"], each["readOnly"]) for each in listed] == [("docs", True)]
         refused = client.post("/api/v1/kb/docs/ingest", json={"url": "http://x.example"})
         assert code_of(refused) == (403, "read_only")
+        assert code_of(client.delete("/api/v1/kb/docs")) == (403, "read_only")
 
 
 async def test_a_graph_is_shown_and_gone_on_with_from_an_old_checkpoint(

@@ -40,6 +40,10 @@ class Background:
     def __len__(self) -> int:
         return len(self._jobs)
 
+    def is_going(self, name: str) -> bool:
+        """Tell whether a job of this name is under way."""
+        return any(job.get_name() == name for job in self._jobs)
+
     def start(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         """Begin `work`, which reports its own failures; `name` is for the log. Cancelling ends it alone."""
         if self._group is None or len(self._jobs) >= MAX_JOBS:
@@ -48,6 +52,7 @@ class Background:
         job = self._group.create_task(_guarded(work, name), name=name)
         self._jobs.add(job)
         job.add_done_callback(self._jobs.discard)
+        job.add_done_callback(lambda _: work.close())  # it may have been cancelled before it began
         return job
 
 

@@ -73,6 +73,18 @@ class FileStore:
         except (FileNotFoundError, msgspec.DecodeError):
             raise _no_file(file_id) from None
 
+    def remove(self, file_id: str) -> None:
+        """Forget a file, whose room is free again. Raises `ProblemError` when there is none."""
+        info, path = self.find(file_id), self.path(file_id)
+        try:
+            self._labels(file_id).unlink()
+            path.unlink(missing_ok=True)
+        except FileNotFoundError:  # another call was first
+            raise _no_file(file_id) from None
+        except OSError as error:
+            raise _store_error(self._folder, error) from error
+        self._total -= info.size
+
     def path(self, file_id: str) -> Path:
         """Return where a file's bytes are. Raises `ProblemError` for what is no file's id."""
         if not _HASH.fullmatch(file_id):
@@ -124,6 +136,7 @@ class Files:
                 "GET", "/api/v1/files/{id}", self.download, media="*/*",
                 summary="Download a file",
             ),
+            Route("DELETE", "/api/v1/files/{id}", self.remove, summary="Delete a file for good"),
         ]  # fmt: skip
 
     async def upload(self, call: Call[Nothing, Nothing]) -> StoredFile:
@@ -132,6 +145,9 @@ class Files:
             raise ProblemError(415, "content_type", "send the bytes with the file's own content type")
         name = unquote(call.header("x-filename"), errors="replace")
         return await self._store.take(body_pieces(call.request), name=name, mime=mime)
+
+    async def remove(self, call: Call[Nothing, Nothing]) -> None:
+        await asyncio.to_thread(self._store.remove, call.name("id"))
 
     async def download(self, call: Call[Nothing, Nothing]) -> Response:
         info = await asyncio.to_thread(self._store.find, call.name("id"))

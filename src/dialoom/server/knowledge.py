@@ -105,6 +105,17 @@ class KnowledgeBases:
         await _on_disk(make)
         return await self.open(base_id)
 
+    async def remove(self, base_id: str) -> None:
+        """Delete one that was made here, with its documents. Raises `ProblemError`."""
+        if base_id in self._mounted:
+            raise ProblemError(403, "read_only", "the operator names this knowledge base; remove it there")
+        async with self._opening:
+            await asyncio.to_thread(self._find, base_id)
+            opened = self._open.pop(base_id, None)
+            if opened is not None:
+                opened.close()
+            await _on_disk(lambda: shutil.rmtree(self._folder / base_id))
+
     async def open(self, base_id: str) -> OpenBase:
         """Return one by its id. Raises `ProblemError` when there is none."""
         async with self._opening:

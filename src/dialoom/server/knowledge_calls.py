@@ -106,6 +106,10 @@ class KnowledgeCalls:
             ),
             Route("GET", one + "/health", self.show, answer=BaseState, summary="Show a knowledge base"),
             Route(
+                "DELETE", one, self.remove, refusals=(409,),
+                summary="Delete a knowledge base and its documents for good",
+            ),
+            Route(
                 "POST", one + "/ingest", self.ingest, body=IngestFiles, answer=Started, status=202,
                 summary="Take uploaded files or a web page in",
             ),
@@ -130,6 +134,11 @@ class KnowledgeCalls:
 
     async def show(self, call: Call[Nothing, Nothing]) -> BaseState:
         return await _state_of(await self._bases.open(call.id()))
+
+    async def remove(self, call: Call[Nothing, Nothing]) -> None:
+        if self._background.is_going(f"ingest {call.id()}"):
+            raise ProblemError(409, "busy", "documents are being taken in here; wait until that is done")
+        await self._bases.remove(call.id())
 
     async def ingest(self, call: Call[Nothing, IngestFiles]) -> Started:
         base = await self._bases.open(call.id())
