@@ -9,11 +9,13 @@ from dialoom.agent import (
     AgentLimits,
     AgentNode,
     AgentObserver,
+    AgentSettings,
     AgentSpec,
     Approve,
     Deny,
     Edit,
     Guards,
+    HistoryLimits,
     ReActAgent,
 )
 from dialoom.base.errors import UsageError
@@ -66,6 +68,19 @@ MADE: dict[str, tuple[Callable[[], object], str]] = {
         lambda: agent(settings=AgentLimits()),
         "a value of type AgentLimits was given as the settings of an agent; give AgentSettings(...)",
     ),
+    "limits of another kind": (
+        lambda: AgentSettings(limits=HistoryLimits(messages=5)),
+        "a value of type HistoryLimits was given as limits of an agent's settings; give AgentLimits(...)",
+    ),
+    "options as a dict": (
+        lambda: AgentSettings(options={"temperature": 0}),
+        "a value of type dict was given as options of an agent's settings; give ChatOptions(...)",
+    ),
+    "no guards": (
+        lambda: AgentSettings(guards=ANY),
+        "None was given as guards of an agent's settings; give Guards(...)",
+    ),
+    "repairs": (lambda: AgentSettings(repairs=-1), "an agent has -1 repairs; give 0 or more"),
     "a path": (
         lambda: agent(store="threads.db"),
         (

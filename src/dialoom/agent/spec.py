@@ -54,7 +54,25 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     prices: Prices = LIST_PRICES
     repairs: int = 1
 
+    def __post_init__(self) -> None:
+        """Raise `UsageError` for a field of the wrong kind."""
+        for field, kind in _KINDS.items():
+            value: object = getattr(self, field)
+            if value is not None or field not in {"history", "compaction"}:
+                expect(value, kind, what=f"{field} of an agent's settings", give=f"{kind.__name__}(...)")
+        if self.repairs < 0:
+            raise UsageError(f"an agent has {self.repairs} repairs; give 0 or more")
 
+
+_KINDS: Final[dict[str, type]] = {
+    "options": ChatOptions,
+    "limits": AgentLimits,
+    "policy": ToolExecutionPolicy,
+    "guards": Guards,
+    "history": HistoryLimits,
+    "compaction": Compaction,
+    "prices": Prices,
+}
 DEFAULT_SETTINGS: Final = AgentSettings()
 
 
