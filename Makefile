@@ -6,7 +6,7 @@ LOCKED := $(PIP) install --require-hashes
 
 PAGE := web/package-lock.json web/index.html web/vite.config.ts $(shell find web/src web/public -type f)
 
-.PHONY: demo test check promises bench crash lock clean picture
+.PHONY: demo test check promises bench crash lock clean picture shots
 .DELETE_ON_ERROR:
 
 demo: .venv/run.stamp ## the main job on real files: two questions answered with citations, then the workbench over them
@@ -31,6 +31,9 @@ crash: .venv/dev.stamp ## kill -9 at 300 random moments on each store, and count
 
 picture: .venv/dev.stamp ## the terminal picture in the README, drawn from a real run
 	@$(BIN)/python scripts/make_picture.py
+
+shots: .venv/dev.stamp .venv/page.stamp .venv/browser.stamp ## the pictures of the workbench in the README and docs, taken in a real browser
+	@$(BIN)/python scripts/make_shots.py
 
 lock: .venv/dev.stamp ## renew the pins
 	@$(BIN)/python scripts/lock.py

@@ -13,10 +13,10 @@ from dialoom.llm.mock import Gate
 from dialoom.tools import tool
 from tests.page.stage import Stage, ask, card, staged, text
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("page")]
+pytestmark = pytest.mark.slow
 
 PASSAGES = [
-    {"index": 1, "id": "/srv/docs/refund.md#2", "title": "refund.md", "text": "Five working days."},
+    {"index": 1, "id": "/srv/docs/refund.md#2", "title": "refund.md", "text": "Refunds. Five working days."},
     {"index": 2, "id": "hours.md", "title": "hours.md", "text": "Open from nine."},
     {"index": 3, "id": "staff.md", "title": "staff.md", "text": "Ask at the desk."},
 ]
@@ -122,7 +122,9 @@ def test_a_table_is_read_large_asked_about_and_seen_as_it_is_stored(page: Page, 
 
 def test_a_number_shows_its_passage_and_sources_are_those_that_are_cited(page: Page, stage: Stage) -> None:
     asked = text("user", "When?", meta={"sources": PASSAGES})
-    looked_at(page, stage, asked, text("assistant", "Soon."), asked, text("assistant", "Five days [1] [2]."))
+    looked_at(
+        page, stage, asked, text("assistant", "Soon."), asked, text("assistant", "Five working days [1] [2].")
+    )
     answers = page.locator(".entry.assistant")
     expect(answers.first.locator("text=Sources")).to_have_count(0)
     page.hover(".cite >> nth=1")
@@ -132,7 +134,10 @@ def test_a_number_shows_its_passage_and_sources_are_those_that_are_cited(page: P
     page.focus(".cite >> nth=0")
     expect(page.locator(".cite-tip")).to_contain_text("Five working days.")
     page.keyboard.press("Enter")
-    expect(page.locator(".panel .sources li.cited")).to_have_text("refund.mdFive working days.refund.md#2")
+    expect(page.locator(".panel .sources li.cited")).to_have_text(
+        "refund.mdRefunds. Five working days.refund.md#2"
+    )
+    expect(page.locator(".panel mark")).to_have_text("Five working days.")
     page.click("text=Sources (2)")
     expect(page.locator(".panel > .panel-body > .sources > li")).to_have_count(2)
     page.click("text=Also read, not cited (1)")

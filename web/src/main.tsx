@@ -1,5 +1,5 @@
 import { createRoot } from "react-dom/client";
-import { currentLanguage, setLanguage } from "./i18n/i18n";
+import { currentLanguage, speak } from "./i18n/i18n";
 import { begin } from "./state/page";
 import "./styles/tokens.css";
 import "./styles/layout.css";
@@ -8,7 +8,7 @@ import "./styles/cards.css";
 import { App } from "./view/App";
 import { applyTheme, storedTheme } from "./view/theme";
 
-setLanguage(currentLanguage());
+speak(currentLanguage());
 applyTheme(storedTheme());
 const place = document.getElementById("page");
 if (place !== null) createRoot(place).render(<App />);

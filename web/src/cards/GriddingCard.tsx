@@ -1,6 +1,6 @@
 /** Settings of a gridding run, and its result once it ran. */
 
-import { number, t } from "../i18n/i18n";
+import { named, number, t } from "../i18n/i18n";
 import { Choice } from "./XyzCard";
 import { isDone, listOf, recordOf, useActions, useCardDraft } from "./useCard";
 import type { CardProps } from "./useCard";
@@ -26,7 +26,7 @@ export default function GriddingCard(props: CardProps) {
       <div className="line wrap">
         <Choice label={t("method")} value={settings.method} options={METHODS} words={(method) => t(`grid_${method}` as "grid_idw")} onChange={(method) => write({ ...settings, method, params: {} })} />
         {paramsOf(settings.method).map((param) => (
-          <label key={param.name}>{param.name} <input type="number" step="any" value={String(settings.params[param.name] ?? param.value)} disabled={done} onChange={(event) => setNumber("params", param.name, event.target.value)} /></label>
+          <label key={param.name}>{named(param.name)} <input type="number" step="any" value={String(settings.params[param.name] ?? param.value)} disabled={done} onChange={(event) => setNumber("params", param.name, event.target.value)} /></label>
         ))}
       </div>
       <div className="line wrap">
@@ -37,7 +37,7 @@ export default function GriddingCard(props: CardProps) {
       {typeof result.imageId === "string" && <img src={`/api/v1/files/${encodeURIComponent(result.imageId)}`} alt={t("map")} className="map" />}
       {Object.keys(result).length > 0 && (
         <dl className="answers">
-          {(["nx", "ny", "zMin", "zMax", "nullCount", "rmse", "mae", "elapsedMs"] as const).filter((name) => typeof result[name] === "number").map((name) => <div key={name}><dt>{name}</dt><dd>{number(Number(result[name]))}</dd></div>)}
+          {(["nx", "ny", "zMin", "zMax", "nullCount", "rmse", "mae", "elapsedMs"] as const).filter((name) => typeof result[name] === "number").map((name) => <div key={name}><dt>{named(name)}</dt><dd>{number(Number(result[name]))}</dd></div>)}
         </dl>
       )}
       {Array.isArray(result.files) && <p className="chips">{result.files.map((file, at) => <a key={String(file)} className="chip" href={`/api/v1/files/${encodeURIComponent(String(file))}`} download>{listOf<string>(result.fileNames)[at] ?? String(file).slice(0, 12)}</a>)}</p>}

@@ -1,6 +1,6 @@
 /** A file of points: its layout as it was detected, corrected by a person, then loaded. */
 
-import { number, t } from "../i18n/i18n";
+import { named, number, t } from "../i18n/i18n";
 import { FileField } from "./FileField";
 import { isDone, listOf, recordOf, useActions, useCardDraft } from "./useCard";
 import type { CardProps } from "./useCard";
@@ -64,7 +64,7 @@ export default function XyzCard(props: CardProps) {
       {Number(stats.n) > 0 && (
         <dl className="answers">
           {Object.entries(stats).filter(([, value]) => value !== null).map(([name, value]) => (
-            <div key={name}><dt>{name}</dt><dd>{Array.isArray(value) ? value.map((each) => number(Number(each))).join(", ") : number(Number(value))}</dd></div>
+            <div key={name}><dt>{named(name)}</dt><dd>{Array.isArray(value) ? value.map((each) => number(Number(each))).join(", ") : number(Number(value))}</dd></div>
           ))}
         </dl>
       )}

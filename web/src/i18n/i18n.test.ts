@@ -12,7 +12,7 @@ test("both languages have the same keys, with the same fields in them", () => {
 test("every key is used by the page, and every key used is there", () => {
   const sources = import.meta.glob("../**/*.{ts,tsx}", { query: "?raw", import: "default", eager: true }) as Record<string, string>;
   const code = Object.entries(sources).filter(([path]) => !path.includes(".test.")).map(([, text]) => text).join("\n");
-  const dynamic = /^(card_|status_|step_|doc_|grid_|tool_|tab_|error\.|key[A-Z]|wrong_)/;
+  const dynamic = /^(card_|status_|step_|field_|doc_|grid_|tool_|tab_|error\.|key[A-Z]|wrong_)/;
   for (const key of Object.keys(en)) if (!dynamic.test(key)) expect(code, key).toMatch(new RegExp(`["'\`]${key}["'\`]|\\b${key}\\b`));
   for (const [, key] of code.matchAll(/\bt\("([\w.]+)"/g)) expect(en, key).toHaveProperty([key ?? ""]);
 });

@@ -32,9 +32,15 @@ export function currentLanguage(): Language {
   return language;
 }
 
-export function setLanguage(next: Language): void {
+/** Speak `next` from now on. */
+export function speak(next: Language): void {
   language = next;
   document.documentElement.lang = next === "zh" ? "zh-CN" : "en";
+}
+
+/** Speak what a person chose, and next time too; until one does it is the language of the browser. */
+export function setLanguage(next: Language): void {
+  speak(next);
   try {
     localStorage.setItem(STORED, next);
   } catch {
@@ -45,6 +51,11 @@ export function setLanguage(next: Language): void {
 /** Return the words for `key` with `{name}` replaced. */
 export function t(key: Key, fields: Record<string, string | number> = {}): string {
   return filled(CATALOGS[language][key] ?? key, fields);
+}
+
+/** A field of a card in words; one that has none, like `x`, is called what it is. */
+export function named(field: string): string {
+  return CATALOGS[language][`field_${field}`] ?? field;
 }
 
 /** The words for an error code, or `detail`, which the server sent with it, when there are none. */

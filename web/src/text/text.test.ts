@@ -4,6 +4,7 @@ import { withFiles, wordsOf } from "./attached";
 import { blocks } from "./blocks";
 import { entryYaml } from "./entryYaml";
 import { citedIn, html } from "./markdown";
+import { quotedIn } from "./quoted";
 
 const line = fc.constantFrom("a", "", "- b", "  c", "```", "~~~~", "# d", "1. e", "$$", "> f", "    g", "| h |");
 const markdown = fc.array(line, { maxLength: 40 }).map((lines) => lines.join("\n"));
@@ -115,4 +116,12 @@ test("one entry is cut out of the YAML of a conversation as it stands there", ()
 
 test("an answer cites the sources whose numbers stand in it, each once", () => {
   expect(citedIn("as said [2], [1] and [2]; not [7] nor [3](http://a)", new Set([1, 2, 3]))).toEqual(new Set([2, 1]));
+});
+
+test("sentences of a passage that an answer says are told from the others", () => {
+  const quotes = (passage: string, answer: string) => quotedIn(passage, answer).filter((piece) => piece.quoted).map((piece) => piece.text.trim());
+  expect(quotes("Open from nine. Refunds take 2.5 days. Ask us.", "**Refunds** take 2.5 days [1], I read.")).toEqual(["Refunds take 2.5 days."]);
+  expect(quotes("## 退款\n\n当天验货，三个工作日内退回。另外，运费自理。", "根据文档：当天验货，三个工作日内退回。[2]")).toEqual(["当天验货，三个工作日内退回。"]);
+  expect(quotes("No.", "no")).toEqual([]);
+  fc.assert(fc.property(fc.string({ unit: fc.constantFrom("a", ".", " ", "。", "\n", "1", "?") }), (text) => quotedIn(text, "a").map((piece) => piece.text).join("") === text));
 });

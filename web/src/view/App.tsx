@@ -24,7 +24,7 @@ export function App() {
   const railAway = useCell(away);
   const [page, setPage] = useState<string | null>(null);
   const [, redraw] = useReducer((count: number) => count + 1, 0);
-  const speak = (language: Language) => {
+  const chooseLanguage = (language: Language) => {
     setLanguage(language);
     redraw();
   };
@@ -60,7 +60,7 @@ export function App() {
       )}
       {page !== null && (
         <Suspense fallback={null}>
-          <Pages page={page} onClose={() => setPage(null)} onLanguage={speak} />
+          <Pages page={page} onClose={() => setPage(null)} onLanguage={chooseLanguage} />
         </Suspense>
       )}
       <Notices />

@@ -58,7 +58,7 @@ export function Checkpoints({ points }: { points: readonly Checkpoint[] }) {
         {points.map((point, at) => (
           <li key={point.id} className={chosen?.id === point.id ? "chosen" : ""}>
             <button type="button" className="plain" aria-expanded={chosen?.id === point.id} onClick={() => void look(at)}>
-              {t("stepNumber", { step: point.step })} {point.nodes.map(stepWords).join(", ") || t("stepFirst")} <time dateTime={point.at}>{time(point.at)}</time> {lasted(point, points[at + 1])}
+              {t("stepNumber", { step: point.step })} {point.nodes.map(stepWords).join(", ") || t("stepFirst")} <time dateTime={point.at}>{time(point.at)}</time> <span className="took">{lasted(point, points[at + 1])}</span>
             </button>
             {point.waiting > 0 && <span className="badge">{t("step_waiting")}</span>}
             <button type="button" onClick={() => void fork(point.id)}>{t("forkHere")}</button>

@@ -43,12 +43,17 @@ function Used({ newest }: { newest: string | undefined }) {
   }, [newest]);
   if (spent === null || spent.requests === 0) return null;
   const tokens = (count: number | null) => (count === null ? "–" : number(count));
-  const priced = spent.unpriced < spent.requests;
+  const { input_tokens: read, output_tokens: written } = spent.usage;
+  const cost = spent.unpriced < spent.requests ? `$${number(Number(spent.cost))}` : t("costUnknown");
   return (
     <dl className="answers used">
       <div><dt>{t("requests")}</dt><dd>{number(spent.requests)}</dd></div>
-      <div><dt>{t("tokens")}</dt><dd>{t("tokensInOut", { read: tokens(spent.usage.input_tokens), written: tokens(spent.usage.output_tokens) })}</dd></div>
-      <div><dt>{t("cost")}</dt><dd>{priced ? `$${number(Number(spent.cost))}` : t("costUnknown")}</dd></div>
+      {(read !== null || written !== null) && (
+        <>
+          <div><dt>{t("tokens")}</dt><dd>{t("tokensInOut", { read: tokens(read), written: tokens(written) })}</dd></div>
+          <div><dt>{t("cost")}</dt><dd>{cost}</dd></div>
+        </>
+      )}
     </dl>
   );
 }

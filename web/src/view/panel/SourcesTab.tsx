@@ -6,11 +6,13 @@ import { t } from "../../i18n/i18n";
 import type { Beside } from "../../state/beside";
 import type { Conversation } from "../../state/conversation";
 import { citedIn } from "../../text/markdown";
+import { quotedIn } from "../../text/quoted";
 import type { Shown, ShownText, Source } from "../../wire";
 
 export function SourcesTab({ open, shown }: { open: Conversation; shown: Beside }) {
   useEffect(() => {
-    void document.getElementById(`source-${shown.source}`)?.scrollIntoView({ block: "nearest" });
+    const asked = document.getElementById(`source-${shown.source}`);
+    void (asked?.querySelector("mark") ?? asked)?.scrollIntoView({ block: "nearest" });
   }, [shown]);
   const answer = open.entries.find((entry) => entry.index === shown.entry) ?? open.entries.findLast(hasSources);
   if (answer === undefined || !hasSources(answer)) return <p className="empty">{t("noSources")}</p>;
@@ -19,24 +21,24 @@ export function SourcesTab({ open, shown }: { open: Conversation; shown: Beside 
   const rest = answer.sources.filter((source) => !numbers.has(source.index));
   return (
     <>
-      {cited.length === 0 ? <p className="empty">{t("noSources")}</p> : <Passages sources={cited} asked={shown.source} />}
+      {cited.length === 0 ? <p className="empty">{t("noSources")}</p> : <Passages sources={cited} asked={shown.source} answer={answer.content} />}
       {rest.length > 0 && (
         <details>
           <summary>{t("notCited", { count: rest.length })}</summary>
-          <Passages sources={rest} asked={undefined} />
+          <Passages sources={rest} />
         </details>
       )}
     </>
   );
 }
 
-function Passages({ sources, asked }: { sources: readonly Source[]; asked: number | undefined }) {
+function Passages({ sources, asked, answer = "" }: { sources: readonly Source[]; asked?: number | undefined; answer?: string }) {
   return (
     <ol className="sources">
       {sources.map((source) => (
         <li key={source.index} id={`source-${source.index}`} value={source.index} className={source.index === asked ? "cited" : ""}>
           <b>{source.title || source.id}</b>
-          <blockquote>{source.text}</blockquote>
+          <blockquote>{quotedIn(source.text, answer).map((piece, at) => (piece.quoted ? <mark key={at}>{piece.text}</mark> : piece.text))}</blockquote>
           <SourceLink source={source} />
         </li>
       ))}
