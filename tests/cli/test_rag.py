@@ -16,7 +16,7 @@ from dialoom.testing.wire import WireReply, WireServer
 from tests.cli.terminal import SOON, Terminal, piped
 
 
-@pytest.mark.promise("service-001", "service-003")
+@pytest.mark.promise("service-001", "service-003", "docs-031")
 def test_questions_are_answered_over_pipes_and_stdout_holds_nothing_else(
     terminal: Terminal, docs: Path
 ) -> None:
@@ -36,7 +36,7 @@ def test_questions_are_answered_over_pipes_and_stdout_holds_nothing_else(
     assert "requests are read from stdin" in done.stderr
 
 
-@pytest.mark.promise("service-015")
+@pytest.mark.promise("service-015", "docs-031")
 def test_a_read_only_replica_with_a_token_leaves_the_index_as_it_is(terminal: Terminal, docs: Path) -> None:
     terminal.run("ingest", str(docs))
     index = Path(".dialoom/knowledge.sqlite")
