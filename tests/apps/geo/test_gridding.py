@@ -167,14 +167,22 @@ async def test_a_job_runs_in_a_process_of_its_own(tmp_path: Path) -> None:
 async def test_a_process_that_is_ended_by_the_machine_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    await run_job(tmp_path, job(formats=("csv",)), PLANE)
+    np.save(tmp_path / "points.npy", PLANE)
+    (tmp_path / "job.json").write_bytes(msgspec.json.encode(job(formats=("csv",))))
     assert main(tmp_path) == 0
     (tmp_path / "job.json").write_bytes(msgspec.json.encode(job(method="kriging")))
     assert main(tmp_path) == 3
     assert capsys.readouterr().out.splitlines()[-1].startswith("gridding by kriging is not built here")
-    monkeypatch.setattr(sys, "executable", "/bin/false")
-    with pytest.raises(UsageError, match="gridding ended with code 1; use larger cells"):
-        await run_job(tmp_path, job(), PLANE)
+    for script, told in (
+        ("exit 1", "gridding broke off with code 1; what it printed on stderr says why"),
+        ("kill -9 $$", r"gridding was ended by the machine \(signal 9\); use larger cells"),
+    ):
+        program = tmp_path / "python"
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+        monkeypatch.setattr(sys, "executable", str(program))
+        with pytest.raises(UsageError, match=told):
+            await run_job(tmp_path, job(), PLANE)
 
 
 async def test_a_job_that_is_cancelled_ends_its_process(tmp_path: Path) -> None:
@@ -182,7 +190,9 @@ async def test_a_job_that_is_cancelled_ends_its_process(tmp_path: Path) -> None:
     large = job(nx=2000, ny=2000, dx=0.05, dy=0.05)
     task = asyncio.create_task(run_job(tmp_path, large, PLANE, progress=lambda _: began.set()))
     async with asyncio.timeout(60):
-        await began.wait()
+        first = asyncio.create_task(began.wait())
+        await asyncio.wait({task, first}, return_when=asyncio.FIRST_COMPLETED)
+        first.cancel()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -41,7 +41,7 @@ async def run_job(
     await asyncio.to_thread(_put, folder, job, points)
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "dialoom.apps.geo.worker", str(folder),
-        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
+        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
     )  # fmt: skip
     try:
         async with asyncio.timeout(seconds):
@@ -56,8 +56,17 @@ async def run_job(
             process.kill()
             await process.wait()
     if code != 0:
-        raise UsageError(said if code == _FAILED else f"gridding ended with code {code}; use larger cells")
+        raise UsageError(_why(code, said))
     return msgspec.json.decode((folder / "result.json").read_bytes(), type=Computed)
+
+
+def _why(code: int, said: str) -> str:
+    """Return why a process ended with `code`: by what it said, by the machine's lack of memory, or broken."""
+    if code == _FAILED:
+        return said
+    if code < 0:
+        return f"gridding was ended by the machine (signal {-code}); use larger cells"
+    return f"gridding broke off with code {code}; what it printed on stderr says why"
 
 
 async def _follow(process: asyncio.subprocess.Process, progress: Callable[[float], None]) -> str:
