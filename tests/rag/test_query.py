@@ -147,6 +147,17 @@ async def test_a_follow_up_is_made_whole_from_a_history_of_another_name(store: I
     assert list(state["search_queries"]) == ["How long does a refund take?"]
 
 
+async def test_a_question_on_which_nothing_is_found_is_not_answered_from_elsewhere() -> None:
+    provider = MockProvider().queue_text("The sources do not say [1].")
+    state = (await graph(InMemoryVectorStore(), provider).run({"query": "refund?"})).raise_for_error().state
+    (shown,) = provider.requests[0].messages[-1].sources
+    assert (shown.title, shown.text) == ("no source was found", "")
+    assert (state["answer_cited_indexes"], state["context_sources"]) == ([], [])
+    offline = build_rag_query_graph(InMemoryVectorStore(), HashEmbedder(), OfflineProvider()).build()
+    said = (await offline.run({"query": "退款多久？"})).raise_for_error().state["answer"]
+    assert said == "文档中没有与这个问题有关的内容。"
+
+
 async def test_no_history_is_kept_when_none_is_wanted(store: InMemoryVectorStore) -> None:
     provider = MockProvider().queue_text("yes")
     result = await graph(store, provider, max_history=0).run({"query": "refund?"})
@@ -226,13 +237,6 @@ async def test_an_embedder_that_answers_nonsense_is_an_error(store: InMemoryVect
     values, last = await emitted(build_rag_query_graph(store, Broken(), MockProvider()).build(), "refunds?")
     assert [value.code for value in values if isinstance(value, AnswerCut)] == ["embedder_contract"]
     assert last.stop_reason == "error"
-
-
-async def test_an_empty_store_gives_a_question_without_sources() -> None:
-    provider = MockProvider().queue_text("The sources do not say [1].")
-    result = await graph(InMemoryVectorStore(), provider).run({"query": "refunds?"})
-    assert (result.state["context_sources"], result.state["answer_cited_indexes"]) == ([], [])
-    assert provider.requests[0].messages[-1] == user("refunds?")
 
 
 async def test_a_refusal_is_the_answer_and_cites_nothing(store: InMemoryVectorStore) -> None:

@@ -47,6 +47,8 @@ INSTRUCTIONS = (
 
 
 MOST_VARIANTS = 8
+# A question without sources is one that a model would answer from what it knows.
+_NOTHING_FOUND = (SourcePart(index=1, id="", title="no source was found", text=""),)
 
 
 class RagConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -276,7 +278,7 @@ class AnswerNode:
             SourcePart(index=source.index, id=source.id, title=source.title, text=source.text)
             for source in sources
         )
-        question = user(_query(ctx), sources=parts)
+        question = user(_query(ctx), sources=parts or _NOTHING_FOUND)
         return [system(self._config.instructions), *self._recent(self._history(ctx)), question]
 
     def _history(self, ctx: NodeContext) -> list[Message]:
