@@ -17,7 +17,7 @@ from mcp.client.stdio import StdioServerParameters
 from dialoom.base.errors import UsageError
 from dialoom.cli.mcp import MOST_NAMES, listed
 from dialoom.cli.mcp_export import exported_tools
-from dialoom.cli.mcp_serve import place_of
+from dialoom.cli.mcp_serve import GRACE_SECONDS, place_of
 from dialoom.mcp import BearerAuth, MCPClient, McpError, MCPServerConfig, Transport
 from dialoom.mcp.asking import fields_of
 from dialoom.mcp.results import observation_of
@@ -348,25 +348,28 @@ def test_with_nothing_to_serve_it_is_told_what_could_be(terminal: Terminal) -> N
 
 @pytest.mark.slow
 async def test_over_http_tools_are_served_to_who_has_the_token(
-    tools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DIALOOM_MCP_TOKEN", "s3cret")
-    words = ("-m", "dialoom", "mcp", "serve", "--http", "127.0.0.1:0", "--export", f"{tools}:shout")
+    words = ("-m", "dialoom", "mcp", "serve", "--http", "127.0.0.1:0", "--docs", "docs", "--offline")
     served = await asyncio.create_subprocess_exec(sys.executable, *words, cwd=tmp_path, stderr=PIPE)
     assert served.stderr is not None
     try:
         async with asyncio.timeout(60):
-            assert await served.stderr.readline() == b"1 tool: shout\n"
-            url = (await served.stderr.readline()).decode().strip()
+            while not (url := (await served.stderr.readline()).decode().strip()).startswith("http"):
+                assert url, "it did not begin to serve"
             config = MCPServerConfig("ours", transport=Transport.STREAMABLE_HTTP, url=url)
             with pytest.raises(McpError) as refused:
                 await MCPClient(config).initialize()
             assert refused.value.facts.status == 401
             async with MCPClient(config.copy().set_auth(BearerAuth(token="s3cret"))) as client:
-                answer = fields_of(await client.call_tool("shout", {"words": "hi"}))
-            assert observation_of(answer, tool="shout").content == "HI!"
-            served.send_signal(signal.SIGINT)
-            assert b"Traceback" not in await served.stderr.read()
+                answer = fields_of(await client.call_tool("ask", {"question": "How long do refunds take?"}))
+                assert "three working days" in observation_of(answer, tool="ask").content
+                await client.subscribe_resource((await client.resources())[0].uri)
+                served.send_signal(signal.SIGINT)  # while a client listens
+                async with asyncio.timeout(GRACE_SECONDS + 8):
+                    _read, *said = (await served.stderr.read()).decode().splitlines()
+                assert said == ["dialoom: interrupted; what was finished before is kept"]
     finally:
         if served.returncode is None:
             served.kill()

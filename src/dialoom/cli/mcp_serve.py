@@ -29,6 +29,8 @@ from dialoom.rag import HybridRetriever
 from dialoom.tools import Tool, ToolRegistry
 
 PATH = "/mcp"
+GRACE_SECONDS = 3
+"""How long calls that are under way have when the server ends; clients that listen would stay for ever."""
 _HOW = "Use search to find documents, fetch to read one, and ask for a short answer with citations."
 
 
@@ -100,7 +102,9 @@ async def _serve_http(served: Served, place: Place) -> None:
             app = Starlette(routes=[Route(PATH, endpoint)])
             shown = f"[{place.host}]" if ":" in place.host else place.host
             say(f"http://{shown}:{listening.getsockname()[1]}{PATH}")
-            config = uvicorn.Config(app, log_level="error", lifespan="off")
+            config = uvicorn.Config(
+                app, log_level="critical", lifespan="off", timeout_graceful_shutdown=GRACE_SECONDS
+            )
             await uvicorn.Server(config).serve([listening])
 
 

@@ -14,14 +14,15 @@ OURS: Final[ContextVar[bool]] = ContextVar("mcp_ours", default=False)
 
 
 class SaysNothing(logging.Filter):
-    """Takes the words out of records, leaves where they came from, and makes them DEBUG: no terminal's."""
+    """Leaves of records above DEBUG where they came from, at DEBUG: to others they would say nothing."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if OURS.get() and record.levelno > logging.DEBUG:
-            record.msg, record.args = "the MCP SDK reports from %s", (record.funcName,)
-            record.exc_info = record.exc_text = None
-            record.levelno, record.levelname = logging.DEBUG, "DEBUG"
-        return True
+        if not OURS.get() or record.levelno <= logging.DEBUG:
+            return True
+        record.msg, record.args = "the MCP SDK reports from %s", (record.funcName,)
+        record.exc_info = record.exc_text = None
+        record.levelno, record.levelname = logging.DEBUG, "DEBUG"
+        return logging.getLogger(record.name).isEnabledFor(logging.DEBUG)
 
 
 class SafeAddresses(logging.Filter):
