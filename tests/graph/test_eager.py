@@ -352,9 +352,7 @@ def test_eager_comes_to_the_same_as_supersteps(plan: Any, inputs: dict[str, Any]
         result = asyncio.run(graph.run(inputs, options))
         # what tasks note on their way is kept when they say it, which is when they run
         whole = [kept for kept in store.history("t") if "." not in kept.id]
-        # of a node that waits twice, as itself and by a send, the order of the questions is not the same yet
-        questions = {each.id: each for each in result.interrupts}
-        steps = [(kept.step, None if questions else kept.frontier, kept.ops) for kept in whole]
-        return result.state, result.stop_reason, result.steps, result.errors, questions, steps
+        steps = [(kept.step, kept.frontier, kept.ops) for kept in whole]
+        return result.state, result.stop_reason, result.steps, result.errors, result.interrupts, steps
 
     assert outcome("eager") == outcome("superstep")

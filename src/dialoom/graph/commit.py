@@ -128,7 +128,7 @@ def _kept(table: Table, notes: Sequence[TaskNote], held: Sequence[Send]) -> tupl
             or (nodes[note.node].each is not None and (note.node, None) in keys)
         )
     ]
-    return tuple(sorted(kept, key=lambda note: (nodes[note.node].order, note.item or 0)))
+    return tuple(sorted(kept, key=lambda note: table.commit_order(note.node, note.item)))
 
 
 def conclude_lone(table: Table, state: State, name: str, writes: Mapping[str, Any]) -> Step:
@@ -150,7 +150,8 @@ def accept_input(table: Table, state: State, frontier: Frontier, writes: Mapping
     ops = [op for name, op in table.initial.items() if name not in values]
     try:
         fold(values, ops)
-        ops += apply_writes(table.channels, values, START, writes)
+        if writes:
+            ops += apply_writes(table.channels, values, START, writes)
     except WriteRefused as misfit:
         return Step(state, frontier, errors=(refused(misfit.source, str(misfit)),))
     after = State(values)

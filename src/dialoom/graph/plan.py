@@ -35,8 +35,7 @@ def tasks_of(table: Table, frontier: Frontier) -> Sequence[Send]:
     names = [Send(name) for name in frontier.ready]
     if not frontier.sends:
         return names
-    nodes = table.nodes
-    return sorted([*names, *frontier.sends], key=lambda task: (nodes[task.node].order, task.item or 0))
+    return sorted([*names, *frontier.sends], key=lambda task: table.commit_order(task.node, task.item))
 
 
 def routed(table: Table, state: State, name: str) -> tuple[list[str], list[Send], NodeError | None]:

@@ -100,6 +100,10 @@ class Table(msgspec.Struct, frozen=True):
             return tuple(names) if names[0] in nodes else ()
         return tuple(sorted({name for name in names if name in nodes}, key=lambda name: nodes[name].order))
 
+    def commit_order(self, node: str, item: int | None) -> tuple[int, int]:
+        """Return what orders the tasks of a superstep: the node, then itself before its items."""
+        return self.nodes[node].order, -1 if item is None else item
+
     def frontier(
         self, ready: tuple[str, ...], *, sends: tuple[Send, ...] = (), joins: tuple[JoinCount, ...] = ()
     ) -> Frontier:
