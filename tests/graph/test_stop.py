@@ -343,7 +343,7 @@ async def test_a_run_that_waits_for_its_reader_can_be_cancelled() -> None:
     mailbox = Mailbox(1, loop_thread=threading.get_ident())
     setup = line("a", "b")._setup
     run = Run(setup, Start(None), RunOptions(), mailbox)
-    task = asyncio.create_task(carry_on_loop(run))
+    task = asyncio.create_task(carry_on_loop(lambda: run))
     await settle()
     assert not task.done()
     task.cancel()

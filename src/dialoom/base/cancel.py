@@ -25,9 +25,9 @@ class CancelScope:
         self._lock = Lock()
         self._reason: CancelReason | None = None
         self._callbacks: dict[int, Callable[[], None]] = {}
-        self._next_key = 0
+        self._last_key = 0
         self._parent = parent
-        self._leave_parent = parent.add_callback(self._follow) if parent else None
+        self._key = parent.watch(self._follow) if parent else 0
 
     @property
     def reason(self) -> CancelReason | None:
@@ -56,25 +56,29 @@ class CancelScope:
 
     def add_callback(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Call `callback` once on cancel, at once if that has happened. Returns what forgets it again."""
+        key = self.watch(callback)
+        return lambda: self.unwatch(key)
+
+    def watch(self, callback: Callable[[], None]) -> int:
+        """`add_callback`, for code that makes many scopes: returns the key that `unwatch` takes."""
         with self._lock:
             if self._reason is None:
-                key = self._next_key
-                self._next_key += 1
-                self._callbacks[key] = callback
-                return lambda: self._forget(key)
+                self._last_key += 1
+                self._callbacks[self._last_key] = callback
+                return self._last_key
         callback()
-        return lambda: None
+        return 0
+
+    def unwatch(self, key: int) -> None:
+        """Forget the callback `watch` gave `key` for, if it was not called yet."""
+        with self._lock:
+            self._callbacks.pop(key, None)
 
     def close(self) -> None:
         """Stop following the parent; a scope that ends before its parent calls this, or it is kept alive."""
-        if self._leave_parent is not None:
-            self._leave_parent()
-            self._leave_parent = None
+        if self._parent is not None:
+            self._parent.unwatch(self._key)
 
     def _follow(self) -> None:
         assert self._parent is not None
         self.cancel(self._parent.reason or "cancelled")
-
-    def _forget(self, key: int) -> None:
-        with self._lock:
-            self._callbacks.pop(key, None)

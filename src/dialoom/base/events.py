@@ -9,7 +9,7 @@ import msgspec
 _log = logging.getLogger("dialoom.events")
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True):
+class Event(msgspec.Struct, frozen=True):
     """One notice of one run.
 
     `seq` counts from 1 within a run and has no gaps; it is also the id a stream resumes from.
@@ -32,4 +32,9 @@ def notify(observers: Sequence[Observer], event: Event) -> None:
         try:
             observer.on_event(event)
         except Exception:  # noqa: BLE001 - seam: foreign code listens here
-            _log.exception("observer failed", extra={"observer": type(observer).__name__})
+            misheard(observer)
+
+
+def misheard(observer: Observer) -> None:
+    """Log that `observer` failed at an event, with the exception at hand."""
+    _log.exception("observer failed", extra={"observer": type(observer).__name__})

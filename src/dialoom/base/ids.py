@@ -2,6 +2,10 @@
 
 import os
 import time
+from typing import Final
+
+_VARIANT: Final = dict(zip("0123456789abcdef", "89ab" * 4, strict=True))
+"""Two random bits behind the two of the RFC's variant."""
 
 
 def new_id() -> str:
@@ -10,10 +14,6 @@ def new_id() -> str:
     The first 48 bits are Unix milliseconds, so ids made one after another by one process sort by
     age to the millisecond; the rest is random.
     """
-    millis = time.time_ns() // 1_000_000
-    tail = int.from_bytes(os.urandom(10), "big")
-    bits = (millis & 0xFFFF_FFFF_FFFF) << 80 | tail
-    bits = bits & ~(0xF << 76) | 0x7 << 76  # version 7
-    bits = bits & ~(0x3 << 62) | 0x2 << 62  # RFC variant
-    text = f"{bits:032x}"
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+    stamp = f"{time.time_ns() // 1_000_000:012x}"
+    noise = os.urandom(10).hex()
+    return f"{stamp[:8]}-{stamp[8:]}-7{noise[:3]}-{_VARIANT[noise[3]]}{noise[4:7]}-{noise[8:]}"

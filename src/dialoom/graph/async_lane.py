@@ -32,7 +32,7 @@ class AsyncLane:
     """
 
     __slots__ = (
-        "_asked", "_cancels", "_chance", "_clock", "_forget", "_in_nodes", "_limit", "_loop", "_publisher",
+        "_asked", "_cancels", "_chance", "_clock", "_in_nodes", "_key", "_limit", "_loop", "_publisher",
         "_stop", "_task", "_timer", "cancelled",
     )  # fmt: skip
     may_block = False
@@ -59,11 +59,11 @@ class AsyncLane:
         self._asked = False
         seconds = stop.remaining()
         self._timer = None if seconds is None else self._loop.create_task(self._expire(seconds))
-        self._forget = stop.scope.add_callback(lambda: post(self._loop, self._interrupt))
+        self._key = stop.scope.watch(self._hear_stop)
 
     def end(self) -> "asyncio.Task[None] | None":
         """Listen no more; returns the timer of the run, cancelled, for the caller to wait for."""
-        self._forget()
+        self._stop.scope.unwatch(self._key)
         if self._timer is not None:
             self._timer.cancel()
         return self._timer
@@ -232,6 +232,9 @@ class AsyncLane:
     async def _expire(self, seconds: float) -> None:
         await self._clock.sleep(seconds)
         self._stop.scope.cancel("timeout")
+
+    def _hear_stop(self) -> None:
+        post(self._loop, self._interrupt)
 
     def _interrupt(self) -> None:
         if self._in_nodes and not self._asked:

@@ -43,9 +43,7 @@ class RunHandle(Protocol):
 
     def stop_requested(self) -> bool: ...
     def raise_if_stopped(self) -> None: ...
-    @property
-    def emit(self) -> Emit: ...
-    async def aemit(self, node: str, item: int | None, step: int, value: object) -> None: ...
+    async def aemit(self, emit: Emit, value: object) -> None: ...
     def memo(self, context: "NodeContext") -> Memo: ...
     def nest(self, context: "NodeContext") -> Nest: ...
     def heartbeat(self) -> None: ...
@@ -59,12 +57,17 @@ class NodeContext(msgspec.Struct, frozen=True, eq=False):  # a Struct because ev
     counts the supersteps of this run from 1. `deps` is the object given as `RunOptions.deps`, None without.
     `input` is what a Send brought, or the item of a map, and `item` its number; None for other tasks.
     `attempt` counts the tries of this node in this superstep from 1.
+
+    `emit(value)` shows a value to whoever listens to the run, at once; without a listener it costs next to
+    nothing. From a worker thread it waits while the reader of a stream is behind. On an event loop it cannot
+    wait: use `aemit` in an async node. It raises UsageError there when the reader falls too far behind.
     """
 
     _run: RunHandle
     node: str
     state: State
     step: int
+    emit: Emit
     input: Any = None
     item: int | None = None
     attempt: int = 1
@@ -93,17 +96,9 @@ class NodeContext(msgspec.Struct, frozen=True, eq=False):  # a Struct because ev
         """Leave the node when a stop was requested; the node then runs again when the thread is resumed."""
         self._run.raise_if_stopped()
 
-    def emit(self, value: object) -> None:
-        """Show `value` to whoever listens to the run, at once; without a listener this costs next to nothing.
-
-        From a worker thread it waits while the reader of a stream is behind. On an event loop it cannot wait:
-        use `aemit` in an async node. Raises UsageError there when the reader falls too far behind.
-        """
-        self._run.emit(self.node, self.item, self.step, value)
-
     def aemit(self, value: object) -> Coroutine[Any, Any, None]:
         """Show `value` to whoever listens to the run, waiting while the reader of a stream is behind."""
-        return self._run.aemit(self.node, self.item, self.step, value)
+        return self._run.aemit(self.emit, value)
 
     def heartbeat(self) -> None:
         """Give a sign of life, for a node with an idle timeout."""
@@ -157,7 +152,7 @@ class NodeContext(msgspec.Struct, frozen=True, eq=False):  # a Struct because ev
         `now` returns seconds from any point.
         """
         leash = Leash(self._run, timeout, now)
-        return msgspec.structs.replace(self, _run=leash), leash
+        return msgspec.structs.replace(self, _run=leash, emit=leash.emitting(self.emit)), leash
 
 
 class Leash:
@@ -209,14 +204,19 @@ class Leash:
             raise Cancelled("timeout")
         self._run.raise_if_stopped()
 
-    def emit(self, node: str, item: int | None, step: int, value: object) -> None:
-        if not self._over:
-            self.heartbeat()
-            self._run.emit(node, item, step, value)
+    def emitting(self, emit: Emit) -> Emit:
+        """Return `emit`, as a sign of life, and silent when the attempt is over."""
 
-    async def aemit(self, node: str, item: int | None, step: int, value: object) -> None:
+        def emit_until_over(value: object) -> None:
+            if not self._over:
+                self.heartbeat()
+                emit(value)
+
+        return emit_until_over
+
+    async def aemit(self, emit: Emit, value: object) -> None:
         if not self._over:
-            await self._run.aemit(node, item, step, value)
+            await self._run.aemit(emit, value)
             self.heartbeat()  # to wait for a slow reader is no idling
 
     def memo(self, context: NodeContext) -> Memo:

@@ -134,7 +134,9 @@ class EagerLane(AsyncLane):
         except WriteRefused:
             return  # its superstep says so
         for name in ahead:
-            following = NodeContext(self._run, name, State(values), context.step + 1)
+            step = context.step + 1
+            emit = self._run.emitter(name, None, step)
+            following = NodeContext(self._run, name, State(values), step, emit)
             self._start(table.nodes[name], following, self._places, follows=begun.line)
 
     def _is_clear(self, name: str, line: tuple[Place, ...]) -> bool:

@@ -13,7 +13,7 @@ from dialoom.graph.log import AppendLog
 from dialoom.graph.names import START
 from dialoom.graph.ops import Op
 from dialoom.graph.plan import follow
-from dialoom.graph.position import Position, Start, StoreAccess, find
+from dialoom.graph.position import AT_START, Position, Start, StoreAccess, find
 from dialoom.graph.result import NodeResult
 from dialoom.graph.setup import Setup
 from dialoom.graph.state import State
@@ -65,7 +65,7 @@ async def fork(
     found = await find(setup, access, Start(None, checkpoint), None)
     ops = tuple(_whole(name, value) for name, value in found.state.items())
     step = Step(found.state, found.frontier, ops)
-    first = _saved(setup, new_thread or new_id(), Position(), step)
+    first = _saved(setup, new_thread or new_id(), AT_START, step)
     await access.in_store(lambda: store.save(first), blocking=store.blocking)
     return first
 

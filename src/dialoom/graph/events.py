@@ -27,14 +27,14 @@ class NodeBegin(Event, frozen=True, kw_only=True, tag="node.begin", tag_field="t
     item: int | None = None
 
 
-class Chunk(Event, frozen=True, kw_only=True, tag="node.chunk", tag_field="type"):
+class Chunk(Event, frozen=True, tag="node.chunk", tag_field="type"):
     """A value a node emitted; `item` is as in `ctx.item`."""
 
     thread_id: str
-    ns: tuple[str, ...] = ()
     step: int
     node: str
     value: Any
+    ns: tuple[str, ...] = ()
     item: int | None = None
 
 

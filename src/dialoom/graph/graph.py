@@ -1,7 +1,7 @@
 """A graph that can run: immutable, and safe to use from many threads and loops at once."""
 
 from collections.abc import Callable, Coroutine, Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from dialoom.graph.checkpoint import Checkpoint
@@ -16,8 +16,6 @@ from dialoom.graph.resume import ResumeCommand
 from dialoom.graph.run import Run
 from dialoom.graph.setup import Setup
 from dialoom.graph.subgraph import Subgraph, SubgraphConfig
-
-Carry = Callable[[Run], Coroutine[Any, Any, RunResult]]
 
 if TYPE_CHECKING:
     from dialoom.graph.stream import RunStream, SyncRunStream
@@ -47,11 +45,11 @@ class Graph:
         """The same for graphs with the same nodes, edges, channels and reducers; checkpoints carry it."""
         return self._setup.fingerprint
 
-    async def run(
+    def run(
         self, inputs: Mapping[str, Any] | None = None, options: RunOptions = DEFAULT_OPTIONS
-    ) -> RunResult:
+    ) -> Coroutine[Any, Any, RunResult]:
         """Run from START. Cancelling the task ends the run safely before `CancelledError` is raised."""
-        return await _on_loop()(Run(self._setup, Start(inputs), options))
+        return _on_loop()(partial(Run, self._setup, Start(inputs), options))
 
     def run_sync(
         self, inputs: Mapping[str, Any] | None = None, options: RunOptions = DEFAULT_OPTIONS
@@ -59,21 +57,21 @@ class Graph:
         """`run`, for code without an event loop: on this thread, or with async nodes on a background loop."""
         return self._carry(Run(self._setup, Start(inputs), options))
 
-    async def resume(
+    def resume(
         self,
         where: str | Checkpoint,
         command: ResumeCommand | None = None,
         *,
         inputs: Mapping[str, Any] | None = None,
         options: RunOptions = DEFAULT_OPTIONS,
-    ) -> RunResult:
+    ) -> Coroutine[Any, Any, RunResult]:
         """Go on where a thread, given by its id, stands, or where one of its checkpoints stood.
 
         `command` answers what paused nodes asked. `inputs` are committed first; a thread that had finished
         then enters at START. Raises UsageError when there is no such thread or question and GraphChangedError
         when it waits for a node this graph does not have.
         """
-        return await _on_loop()(Run(self._setup, Start(inputs, where, command), options))
+        return _on_loop()(partial(Run, self._setup, Start(inputs, where, command), options))
 
     def resume_sync(
         self,
@@ -192,7 +190,7 @@ class Graph:
             return carry_here(run)
         from dialoom.graph.portal import the_portal
 
-        return the_portal().run(_on_loop()(run), run.stop.scope.cancel)
+        return the_portal().run(_on_loop()(lambda: run), run.stop.scope.cancel)
 
     def _stream(self, start: Start, options: RunOptions, buffer: int) -> "RunStream":
         from dialoom.graph.stream import RunStream
@@ -206,7 +204,7 @@ class Graph:
 
 
 @cache
-def _on_loop() -> Carry:
+def _on_loop() -> Callable[[Callable[[], Run]], Coroutine[Any, Any, RunResult]]:
     """Return what carries a run on an event loop; it is not loaded before there is one."""
     from dialoom.graph.on_loop import carry_on_loop
 

@@ -14,6 +14,7 @@ from dialoom.base.text import one_line
 from dialoom.graph.codec_frames import Frames
 from dialoom.graph.context import NodeContext
 from dialoom.graph.isolate import ISOLATED
+from dialoom.graph.publish import Emit
 from dialoom.graph.result import NodeResult
 from dialoom.graph.state import State
 
@@ -35,11 +36,11 @@ class ChildRun:
     def raise_if_stopped(self) -> None:
         """Do nothing: what is stopped here is killed."""
 
-    def emit(self, node: str, item: int | None, step: int, value: object) -> None:  # noqa: ARG002 - the other end knows them
+    def emit(self, value: object) -> None:
         self._frames.write("emit", value)
 
-    async def aemit(self, node: str, item: int | None, step: int, value: object) -> None:
-        self.emit(node, item, step, value)
+    async def aemit(self, emit: Emit, value: object) -> None:
+        emit(value)
 
     def heartbeat(self) -> None:
         self._frames.write("heartbeat")
@@ -74,7 +75,7 @@ def main() -> None:
 def _context(frames: Frames, state: Any, *told: Any) -> NodeContext:
     node, step, given, item, attempt, run_id, thread_id = told
     run = ChildRun(frames, run_id, thread_id)
-    return NodeContext(run, node, State(state), step, given, item, attempt)
+    return NodeContext(run, node, State(state), step, run.emit, given, item, attempt)
 
 
 def _tell(frames: Frames, output: Any) -> None:

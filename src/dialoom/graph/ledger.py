@@ -6,7 +6,7 @@ from typing import Protocol
 from dialoom.graph.checkpoint import Checkpoint
 from dialoom.graph.commit import Step
 from dialoom.graph.frontier import TaskNote
-from dialoom.graph.position import Position
+from dialoom.graph.position import AT_START, Position
 from dialoom.graph.setup import Setup
 
 
@@ -24,7 +24,7 @@ class Ledger:
     __slots__ = ("_kept", "_run_id", "_setup", "_thread_id", "_unsure", "position", "steps", "store")
 
     def __init__(self, setup: Setup, store: Saver | None, *, run_id: str, thread_id: str) -> None:
-        self.position = Position()
+        self.position = AT_START
         self.steps = 0
         self.store = store
         self._setup = setup

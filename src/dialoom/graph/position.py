@@ -51,6 +51,10 @@ class Position(msgspec.Struct, frozen=True):
     rewrites: tuple[Op, ...] = ()
 
 
+AT_START = Position()
+"""Where every new thread stands."""
+
+
 class StoreAccess(Protocol):
     """Who calls the store: a lane, or code beside any run."""
 
@@ -67,7 +71,7 @@ async def find(setup: Setup, access: StoreAccess, start: Start, thread_id: str |
     head = await _head(setup, access, start, thread_id)
     if start.where is None:
         if head is None:
-            return Position()
+            return AT_START
         moved = _brought_up(table, head)
         return Position(_adopted(table, moved.state), AT_ENTRY, head.version, head.id, moved.ops)
     checkpoint = start.where if isinstance(start.where, Checkpoint) else head

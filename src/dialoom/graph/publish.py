@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 from threading import RLock
-from typing import TYPE_CHECKING, Protocol, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from dialoom.base.clock import Clock
-from dialoom.base.events import Observer, notify
+from dialoom.base.events import Observer, misheard, notify
 from dialoom.graph.events import (
     Chunk,
     ErrorEvent,
@@ -27,10 +27,8 @@ if TYPE_CHECKING:
     from dialoom.graph.mailbox import Mailbox
 
 
-class Emit(Protocol):
-    """Tells a value that a node emitted in a superstep."""
-
-    def __call__(self, node: str, item: int | None, step: int, value: object) -> None: ...
+Emit = Callable[[object], None]
+"""Tells a value that one attempt of a node emits."""
 
 
 class Origin(TypedDict):
@@ -74,7 +72,6 @@ class Publisher:
         self._clock = clock
         self._tally = tally or Tally()
         self._lock = self._tally.lock
-        self._acquire, self._release = self._lock.acquire, self._lock.release
         self._tell = _teller(observers, mailbox)
         self._begun: dict[tuple[int, str, int | None], float] = {}
 
@@ -94,46 +91,37 @@ class Publisher:
             self._begun[step, node, item] = self._clock.monotonic()
             self._tell(NodeBegin(**self._origin, seq=self._next(), step=step, node=node, item=item))
 
-    def emitter(self) -> Emit:
-        """Return what tells an emitted value; on a worker thread it first waits for a reader behind."""
-        mailbox = self.mailbox
-        if mailbox is None:
-            return self._chunk
+    def emitter(self, node: str, item: int | None, step: int) -> Emit:
+        """Return what tells the values of a task; on a worker thread it first waits for a reader behind.
 
-        def patiently(node: str, item: int | None, step: int, value: object) -> None:
-            mailbox.wait_for_room()
-            self._chunk(node, item, step, value)
+        Chunks are the one event that comes by the thousand, so all that is the same for all of a task is
+        looked up here, and a lone observer is called without a detour.
+        """
+        run_id, thread_id, ns, tally = self._run_id, self._thread_id, self._ns, self._tally
+        acquire, release = tally.lock.acquire, tally.lock.release
+        lone = self._observers[0] if self.mailbox is None and len(self._observers) == 1 else None
+        tell = self._tell if lone is None else lone.on_event
 
-        return patiently
+        def emit(value: object) -> None:
+            acquire()
+            try:
+                if tally.over:
+                    return
+                tally.seq = seq = tally.seq + 1
+                tell(Chunk(run_id, seq, thread_id, step, node, value, ns, item))
+            except Exception:
+                if lone is None:
+                    raise
+                misheard(lone)
+            finally:
+                release()
 
-    async def aemit(self, node: str, item: int | None, step: int, value: object) -> None:
-        """Tell an emitted value; first wait while the reader is behind."""
-        mailbox = self.mailbox
-        if mailbox is not None and mailbox.full():
-            await mailbox.room()
-        self._chunk(node, item, step, value)
+        return emit if self.mailbox is None else _patient(emit, self.mailbox)
 
-    def _chunk(self, node: str, item: int | None, step: int, value: object) -> None:
-        """Tell a value: the one event that comes by the thousand, so it is spelled out at half the cost."""
-        tally = self._tally
-        self._acquire()
-        try:
-            if tally.over:
-                return
-            tally.seq += 1
-            event = Chunk(
-                run_id=self._run_id,
-                seq=tally.seq,
-                thread_id=self._thread_id,
-                ns=self._ns,
-                step=step,
-                node=node,
-                value=value,
-                item=item,
-            )
-            self._tell(event)
-        finally:
-            self._release()
+    async def room(self) -> None:
+        """Wait while the reader is behind."""
+        if self.mailbox is not None and self.mailbox.full():
+            await self.mailbox.room()
 
     def node_end(self, step: int, node: str, status: NodeStatus, item: int | None = None) -> None:
         """Tell how a node ended; only the first time, so a late word of an abandoned node is not heard."""
@@ -226,6 +214,14 @@ class Publisher:
     def _next(self) -> int:
         self._tally.seq += 1
         return self._tally.seq
+
+
+def _patient(emit: Emit, mailbox: "Mailbox") -> Emit:
+    def emit_with_room(value: object) -> None:
+        mailbox.wait_for_room()
+        emit(value)
+
+    return emit_with_room
 
 
 def _teller(observers: Sequence[Observer], mailbox: "Mailbox | None") -> Callable[[GraphEvent], None]:

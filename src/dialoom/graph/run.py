@@ -18,7 +18,7 @@ from dialoom.graph.ledger import Ledger, Saver
 from dialoom.graph.memo import Memo
 from dialoom.graph.memos import Memos
 from dialoom.graph.options import RunOptions
-from dialoom.graph.position import Start, find, thread_of
+from dialoom.graph.position import AT_START, Start, find, thread_of
 from dialoom.graph.publish import Emit, Origin, Publisher
 from dialoom.graph.result import NodeError, RunResult, StopReason
 from dialoom.graph.setup import Setup
@@ -36,8 +36,8 @@ class Run:
     """One execution of a graph: decides purely, does through a lane, commits to the store, then tells."""
 
     __slots__ = (
-        "_errors", "_known_thread", "_ledger", "_lock", "_memos", "_ns", "_orphans", "_outer", "_start",
-        "chance", "clock", "emit", "options", "publisher", "run_id", "setup", "stop", "thread_id",
+        "_errors", "_goes_straight", "_known_thread", "_ledger", "_lock", "_memos", "_ns", "_orphans",
+        "_outer", "_start", "chance", "clock", "options", "publisher", "run_id", "setup", "stop", "thread_id",
     )  # fmt: skip
 
     def __init__(
@@ -63,7 +63,6 @@ class Run:
         if mailbox is not None or setup.observers:
             origin = Origin(run_id=self.run_id, thread_id=self.thread_id, ns=())
             self.publisher = Publisher(origin, setup.observers, mailbox, clock=setup.clock)
-        self.emit: Emit = _unheard if self.publisher is None else self.publisher.emitter()
         self.setup = setup
         self._start = start
         self._known_thread = thread_id
@@ -71,6 +70,7 @@ class Run:
         self._errors: tuple[NodeError, ...] = ()
         self._orphans = 0
         self._lock = Lock()
+        self._goes_straight = False
         self._memos = Memos(self._ns)
 
     def execute(self, lane: Lane) -> Coroutine[Any, Any, RunResult]:
@@ -95,14 +95,42 @@ class Run:
             turns.leave(turn)
 
     async def _execute(self, lane: Lane) -> RunResult:
-        trouble = await self._find(lane)
+        """`execute`, and the loop of supersteps.
+
+        Nearly all supersteps of nearly all graphs are of one node, a success, and heard by nobody: for these
+        nothing is made that nobody reads, and no coroutine stands between this one and the node's.
+        """
+        ledger = self._ledger
+        self._goes_straight = (
+            self.publisher is None
+            and self.options.schedule == "superstep"
+            and (lane.may_block or not ledger.blocking)
+        )
+        trouble = None if self._is_new else await self._find(lane)
         if self.publisher is not None and self._outer is None:
             self.publisher.run_begin(self.setup.table.name)
         try:
-            if trouble is not None:
-                reason = self._fail(0, (trouble,))
-            else:
-                reason = await self._enter(lane) or await self._supersteps(lane)
+            reason = await self._enter(lane) if trouble is None else self._fail(0, (trouble,))
+            while reason is None:
+                spec = self._lone(may_block=lane.may_block)
+                if spec is None:
+                    reason = self._why_stop() or await self._settle(lane, await self._one_superstep(lane))
+                    continue
+                lane.begin_nodes()
+                try:
+                    output: Any = spec.fn(
+                        NodeContext(self, spec.name, ledger.position.state, ledger.steps + 1, _unheard)
+                    )
+                    if spec.is_async:
+                        output = await output
+                except BaseException as error:  # noqa: BLE001 - seam: the lane raises on what is not for the engine
+                    ended = self._concluded([lane.caught(spec.name, error)])
+                else:
+                    ended = self._advance(spec.name, output)
+                finally:
+                    lane.end_nodes()
+                if ended is not None:
+                    reason = ended if isinstance(ended, str) else await self._settle(lane, ended)
             if self.options.schedule == "eager":
                 await lane.leave()
         except BaseException:
@@ -135,11 +163,16 @@ class Run:
     def raise_if_stopped(self) -> None:
         self.stop.raise_if_requested()
 
-    async def aemit(self, node: str, item: int | None, step: int, value: object) -> None:
+    def emitter(self, node: str, item: int | None, step: int) -> Emit:
+        """Return what tells the values that a task emits."""
+        return _unheard if self.publisher is None else self.publisher.emitter(node, item, step)
+
+    async def aemit(self, emit: Emit, value: object) -> None:
         if self.stop.reason() is not None:
             await _let_the_stop_in()
         if self.publisher is not None:
-            await self.publisher.aemit(node, item, step, value)
+            await self.publisher.room()
+        emit(value)
 
     def heartbeat(self) -> None:
         if self._outer is not None:
@@ -171,10 +204,12 @@ class Run:
             heartbeat=self.heartbeat,
         )
 
+    @property
+    def _is_new(self) -> bool:
+        return self._start.where is None and self._known_thread is None
+
     async def _find(self, lane: Lane) -> NodeError | None:
         """Take the starting position; returns what kept the store from giving it."""
-        if self._start.where is None and self._known_thread is None:
-            return None
         try:
             self._ledger.position = await find(self.setup, lane, self._start, self._known_thread)
         except (UsageError, GraphChangedError):
@@ -187,68 +222,45 @@ class Run:
     async def _enter(self, lane: Lane) -> StopReason | None:
         """Bring the input in as checkpoint 0; a thread resumed with nothing new to say needs none."""
         position, start = self._ledger.position, self._start
-        step = accept_input(self.setup.table, position.state, position.frontier, start.inputs or {})
+        step = self.setup.entry if position is AT_START and not start.inputs else None
+        if step is None:
+            step = accept_input(self.setup.table, position.state, position.frontier, start.inputs or {})
         if position.rewrites and step.finished:
             step = msgspec.structs.replace(step, ops=(*position.rewrites, *step.ops))
         failure = self._fail(0, step.errors) if step.errors else None
         if not step.finished:
             return failure
+        if self._ledger.store is None and self.publisher is None:
+            self._ledger.stand_on(step, 0, None)
+            return failure
         silent = start.is_silent and not step.ops
         return await self._commit(lane, step, 0, silent=silent) or failure
 
-    async def _supersteps(self, lane: Lane) -> StopReason:
-        ledger, publisher = self._ledger, self.publisher
-        may_stretch = publisher is None and (lane.may_block or not ledger.blocking)
-        may_stretch = may_stretch and self.options.schedule == "superstep"
-        while (reason := self._why_stop()) is None:
-            if may_stretch and self._lone(may_block=lane.may_block) is not None:
-                lane.begin_nodes()
-                try:
-                    ended = await self._stretch(lane)
-                finally:
-                    lane.end_nodes()
-            else:
-                ended = await self._one_superstep(lane)
-            if isinstance(ended, str):
-                return ended
-            if ended is not None and (reason := await self._settle(lane, ended)) is not None:
-                return reason
-        return reason
+    def _advance(self, name: str, output: Any) -> Step | StopReason | None:
+        """Commit what the lone node `name` gave when it is a success; else return the step, for `_settle`.
 
-    async def _stretch(self, lane: Lane) -> Step | StopReason | None:
-        """Carry out supersteps of one node each as long as each is a success that nobody is to hear of.
-
-        Nearly all supersteps of nearly all graphs are, so here nothing is made that nobody reads. Returns
-        the first that is not, for `_settle`, or why the run ends; None when another kind of superstep is due.
+        Returns why the run ends when the store failed.
         """
-        table, ledger, may_block = self.setup.table, self._ledger, lane.may_block
-        while (spec := self._lone(may_block=may_block)) is not None:
-            state, number = ledger.position.state, ledger.steps + 1
-            try:
-                output: Any = spec.fn(NodeContext(self, spec.name, state, number))
-                if spec.is_async:
-                    output = await output
-            except BaseException as error:  # noqa: BLE001 - seam: the lane raises on what is not for the engine
-                step = self._concluded([lane.caught(spec.name, error)])
-            else:
-                if is_dict(output) and not self._memos.open:
-                    step = conclude_lone(table, state, spec.name, output)
-                else:
-                    step = self._concluded([read(spec.name, output)])
-            if step.errors or step.halt or not step.finished:
-                return step
-            try:
-                checkpoint = ledger.put(step, number)
-            except Exception as error:  # noqa: BLE001 - seam: stores are foreign code
-                return self._unsaved(error, number)
-            ledger.stand_on(step, number, checkpoint)
+        ledger = self._ledger
+        number = ledger.steps + 1
+        if is_dict(output) and not self._memos.open:
+            step = conclude_lone(self.setup.table, ledger.position.state, name, output)
+        else:
+            step = self._concluded([read(name, output)])
+        if step.errors or step.halt or not step.finished:
+            return step
+        try:
+            checkpoint = ledger.put(step, number)
+        except Exception as error:  # noqa: BLE001 - seam: stores are foreign code
+            return self._unsaved(error, number)
+        ledger.stand_on(step, number, checkpoint)
         return None
 
     def _lone(self, *, may_block: bool) -> NodeSpec | None:
-        """Return the node that is all there is to run next and can be run in a stretch."""
+        """Return the node that is all there is to run next and can be run straight from the loop."""
         ledger = self._ledger
         frontier = ledger.position.frontier
-        if len(frontier.ready) != 1 or ledger.steps >= self.options.max_steps:
+        if not self._goes_straight or len(frontier.ready) != 1 or ledger.steps >= self.options.max_steps:
             return None
         spec = self.setup.table.nodes[frontier.ready[0]]
         if spec.alone is not frontier or (spec.blocking and not may_block):
@@ -262,7 +274,11 @@ class Run:
         if table.has_maps or frontier.sends or frontier.notes:
             return await self._in_batch(lane, number)
         tasks = [
-            (table.nodes[name], NodeContext(self, name, position.state, number)) for name in frontier.ready
+            (
+                table.nodes[name],
+                NodeContext(self, name, position.state, number, self.emitter(name, None, number)),
+            )
+            for name in frontier.ready
         ]
         return self._concluded(await lane.run_nodes(tasks))
 
@@ -296,7 +312,15 @@ class Run:
         tasks = [
             (
                 table.nodes[unit.node],
-                NodeContext(self, unit.node, position.state, number, unit.input, unit.item),
+                NodeContext(
+                    self,
+                    unit.node,
+                    position.state,
+                    number,
+                    self.emitter(unit.node, unit.item, number),
+                    unit.input,
+                    unit.item,
+                ),
             )
             for unit in batch.units
         ]
@@ -372,8 +396,8 @@ def _nothing_came_of(nodes: Sequence[str]) -> NodeError:
     return refused(nodes[0], reason)
 
 
-def _unheard(node: str, item: int | None, step: int, value: object) -> None:
-    """Tell nobody."""
+def _unheard(value: object) -> None:
+    """Tell nobody what a node emits."""
 
 
 async def _let_the_stop_in() -> None:

@@ -23,7 +23,9 @@ EMPTY = State()
 
 def settled(state: State) -> State:
     """Return `state` with logs as plain read-only lists: ready for JSON, sharing nothing with a run."""
-    return State({name: settled_value(value) for name, value in state.items()})
+    if any(isinstance(value, AppendLog) for value in state.values()):
+        return State({name: settled_value(value) for name, value in state.items()})
+    return state
 
 
 def settled_value(value: Any) -> Any:

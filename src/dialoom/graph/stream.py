@@ -157,7 +157,7 @@ class SyncRunStream:
 async def _carry(run: Run, mailbox: Mailbox) -> RunResult:
     forget = run.stop.scope.add_callback(mailbox.let_go)
     try:
-        return await carry_on_loop(run)
+        return await carry_on_loop(lambda: run)
     finally:
         forget()
         mailbox.close()

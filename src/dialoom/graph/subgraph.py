@@ -82,7 +82,7 @@ class Subgraph:
             run, saver = self._begin(ctx)
         except WriteRefused as misfit:
             return NodeResult.fail(str(misfit))
-        return self._outcome(ctx.nest(), await carry_on_loop(run), saver)
+        return self._outcome(ctx.nest(), await carry_on_loop(lambda: run), saver)
 
     def _begin(self, ctx: NodeContext) -> tuple[Run, ChildSaver]:
         nest = ctx.nest()
