@@ -12,12 +12,12 @@ import msgspec
 from dialoom.agent import AGENT_TYPES, AgentResult, ReActAgent
 from dialoom.graph import RunOptions
 from dialoom.llm import MockProvider
-from dialoom.mcp import MCPClient, MCPServerConfig
+from dialoom.mcp import MCPClient
 from dialoom.mcp.tool_sync import add_mcp_tools
 from dialoom.stores import SqliteCheckpointStore
 from dialoom.tools import ToolRegistry
+from tests.mcp.official import Peer, tool
 
-PEER = MCPServerConfig("peer", command=sys.executable, arguments=["-m", "tests.mcp.peer_program"])
 THREAD = "conversation-1"
 
 
@@ -30,7 +30,8 @@ async def main(path: Path, step: str) -> AgentResult:
         provider.queue_text("done")
     tools = ToolRegistry()
     with SqliteCheckpointStore(path, types=AGENT_TYPES) as store:
-        async with MCPClient(PEER) as client:
+        # a new one each time: nothing is kept on that side either
+        async with MCPClient.in_process(Peer(tool("ask")).server, name="peer") as client:
             await add_mcp_tools(tools, client)
             agent = ReActAgent(provider, tools, store=store)
             if step == "ask":

@@ -1,37 +1,38 @@
 """What the settings of a config mean once a connection is made."""
 
-import sys
+import json
+import os
 from pathlib import Path
 
 import pytest
 
 from dialoom.mcp import MCPClient, McpError, MCPHost, MCPOptions, MCPServerConfig, Transport, Variables
-from tests.mcp.hostile import said
+from tests.mcp.hostile import said, stdio
 from tests.mcp.hostile_http import hostile_http
 from tests.mcp.hostile_sse import hostile_sse
-from tests.peers.mcp_peers import ROOT
-
-PEER = ("-m", "tests.mcp.peer_program")
-
-
-def child(name: str = "peer", *more: str) -> MCPServerConfig:
-    return MCPServerConfig(name, command=sys.executable, arguments=[*PEER, *more], cwd=str(ROOT))
 
 
 @pytest.mark.promise("mcpconfig-005", "mcpconfig-027", "mcpconfig-034")
-@pytest.mark.slow
 async def test_a_child_gets_its_arguments_one_by_one_and_its_variables_on_top_of_ours(
     monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.setenv("INHERITED", "from us")
-    config = child("peer", "/my data/notes", "$HOME; echo `id`", "")
-    config.set_environment({"ADDED": "${WORD} here", "OVER": "ours"})
+    monkeypatch.setenv("OVER", "theirs")
+    config = stdio("/my data/notes", "$HOME; echo `id`", "")
+    config.set_environment({**config.environment, "ADDED": "${WORD} here", "OVER": "ours"})
     options = MCPOptions(variables=Variables(environment={"WORD": "put in"}))
     async with MCPClient(config, options) as client:
-        assert said(await client.call_tool("argv")) == repr(["/my data/notes", "$HOME; echo `id`", ""])
-        assert said(await client.call_tool("env", {"words": "ADDED"})) == "put in here"
-        assert said(await client.call_tool("env", {"words": "INHERITED"})) == "from us"
-        assert said(await client.call_tool("env", {"words": "PATH"})) != "None"
+        argv = json.loads(said(await client.call_tool("argv")))
+        told = json.loads(
+            said(await client.call_tool("env", {"names": ["ADDED", "OVER", "INHERITED", "PATH"]}))
+        )
+    assert argv == ["/my data/notes", "$HOME; echo `id`", ""]
+    assert told == {
+        "ADDED": "put in here",
+        "OVER": "ours",
+        "INHERITED": "from us",
+        "PATH": os.environ["PATH"],
+    }
     assert config.environment["ADDED"] == "${WORD} here"
 
 
@@ -61,17 +62,17 @@ async def test_streamable_http_does_all_on_one_endpoint_with_the_headers(by_stre
 
 
 @pytest.mark.promise("mcpconfig-029", "mcpconfig-033")
-@pytest.mark.slow
 async def test_a_server_starts_by_itself_when_it_is_first_used_or_never():
-    configs = [child("at once"), child("later").set_auto_start(False), child("never").set_enabled(False)]
+    never = stdio().set_name("never").set_enabled(False)
+    configs = [stdio().set_name("at once"), stdio().set_name("later").set_auto_start(False), never]
     async with MCPHost(configs) as host:
         started = await host.settle(30)
         assert [(each.name, each.state) for each in started] == [("at once", "ready"), ("later", "idle")]
-        assert said(await host["later"].call_tool("echo", {"words": "hi"})) == "echo: hi"
+        assert said(await host["later"].call_tool("echo", {"n": 1})) == '{"n": 1}'
         assert host["later"].state == "ready"
         assert "never" not in host
     with pytest.raises(McpError, match="never"):
-        await MCPClient(child("never").set_enabled(False)).initialize()
+        await MCPClient(never).initialize()
 
 
 async def test_an_unset_variable_is_named_and_nothing_is_started(tmp_path: Path):
