@@ -244,7 +244,7 @@ class Holding(MockProvider):
         return super().stream(messages, options)
 
 
-def hold(choice, transport, profile=None):
+def hold(*_choice, **_settings):
     return Holding(id="offline", model="offline").queue_events(Gate())
 
 
