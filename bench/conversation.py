@@ -1,4 +1,4 @@
-"""What keeping a conversation costs: an append, a page of the list, opening a long one."""
+"""What keeping a conversation costs: an append, a page of the list, opening and going on with a long one."""
 
 import asyncio
 import sqlite3
@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from bench.conversation_dialogs import dialog_rows
 from bench.report import Row
 from dialoom.conversation import Append, Conversation, Header, TextEntry
 from dialoom.conversation.entries import entry_to_json
@@ -26,7 +27,8 @@ ENTRY = TextEntry(
 def rows() -> list[Row]:
     """Return wall-clock medians: an append waits for the disk, which no CPU time shows."""
     with tempfile.TemporaryDirectory(prefix="dialoom-bench-") as folder:
-        return [*_appending(Path(folder)), _listing(Path(folder))]
+        place = Path(folder)
+        return [*_appending(place), _listing(place), *dialog_rows(place)]
 
 
 def _appending(folder: Path) -> list[Row]:

@@ -1,6 +1,7 @@
 """What a log holds: a line of text, or a card. Values that know nothing of storage, screens and models."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Literal, TypeAlias, cast, get_args
 
 import msgspec
@@ -24,6 +25,7 @@ class TextEntry(
     frozen=True,
     kw_only=True,
     omit_defaults=True,
+    forbid_unknown_fields=True,
     rename="camel",
     tag_field="kind",
     tag="Text",
@@ -47,13 +49,14 @@ class TextEntry(
     meta: dict[str, object] = {}
 
     def __post_init__(self) -> None:
-        _check_kinds(self, _TEXT_KINDS)
-        _check_choice(self, "role", _ROLES)
-        _check_choice(self, "status", _STATUSES)
-        for name in ("content", "reasoning", "tool_call_id", "tool_name"):
-            text: str | None = getattr(self, name)
-            if text:
-                force_setattr(self, name, replace_surrogates(text))
+        if self.role not in _ROLES or self.status not in _STATUSES or _kinds_of(self) != _USUAL_KINDS:
+            _check_text(self)
+        force_setattr(self, "content", replace_surrogates(self.content))
+        force_setattr(self, "reasoning", replace_surrogates(self.reasoning))
+        if self.tool_call_id:
+            force_setattr(self, "tool_call_id", replace_surrogates(self.tool_call_id))
+        if self.tool_name:
+            force_setattr(self, "tool_name", replace_surrogates(self.tool_name))
         if self.tool_calls:
             force_setattr(self, "tool_calls", tuple(_clean_call(call) for call in self.tool_calls))
         if self.meta:
@@ -65,6 +68,7 @@ class CardEntry(
     frozen=True,
     kw_only=True,
     omit_defaults=True,
+    forbid_unknown_fields=True,
     rename="camel",
     tag_field="kind",
     tag="Special",
@@ -99,6 +103,7 @@ class CardEntry(
 
 Entry: TypeAlias = TextEntry | CardEntry
 
+_DECODER = msgspec.json.Decoder(Entry)
 _NOTHING = type(None)
 _ROLES = get_args(Role)
 _STATUSES = (None, *get_args(Status))
@@ -112,6 +117,8 @@ _TEXT_KINDS: dict[str, tuple[type, ...]] = {
     "is_error": (bool,),
     "meta": (Mapping,),
 }
+_USUAL_KINDS = (str, str, tuple, _NOTHING, _NOTHING, bool, dict)
+"""What most texts have; to compare with it is a third of the work of looking at each field."""
 _CARD_KINDS: dict[str, tuple[type, ...]] = {"type": (str,), "payload": (str,), "meta": (Mapping,)}
 _CALL_KINDS: dict[str, tuple[type, ...]] = {
     "id": (str,),
@@ -156,6 +163,9 @@ def entry_to_json(entry: Entry) -> str:
 
 def entry_from_json(text: str) -> Entry:
     """Read `entry_to_json` back, errors as in `entry_from_dict`."""
+    if len(text) <= MAX_JSON_CHARS:
+        with suppress(msgspec.DecodeError, UnicodeError, RecursionError):  # also for fields it does not know
+            return _DECODER.decode(text)
     return entry_from_dict(decode_object(text))
 
 
@@ -167,6 +177,24 @@ def decode_object(text: str) -> dict[str, object]:
         return msgspec.json.decode(text, type=dict[str, object])
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise UsageError(f"not readable as json: {one_line(str(error))}") from error
+
+
+def _kinds_of(entry: TextEntry) -> tuple[type, ...]:
+    return (
+        type(entry.content),
+        type(entry.reasoning),
+        type(entry.tool_calls),
+        type(entry.tool_call_id),
+        type(entry.tool_name),
+        type(entry.is_error),
+        type(entry.meta),
+    )
+
+
+def _check_text(entry: TextEntry) -> None:
+    _check_kinds(entry, _TEXT_KINDS)
+    _check_choice(entry, "role", _ROLES)
+    _check_choice(entry, "status", _STATUSES)
 
 
 def _check_kinds(value: object, kinds: Mapping[str, tuple[type, ...]]) -> None:
