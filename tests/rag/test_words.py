@@ -1,5 +1,7 @@
 """What texts and questions are found by."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,6 +42,13 @@ def test_texts_are_cut_into_words_and_pairs(text: str, found: list[str]) -> None
 )
 def test_questions_are_asked_without_their_function_words(question: str, asked: list[str]) -> None:
     assert question_tokens(question) == asked
+
+
+def test_easy_texts_are_cut_as_all_others_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [f"é{chr(code)}b {chr(code)}" for code in range(0x3000)]
+    quickly = [tokens(text) for text in texts]
+    monkeypatch.setattr("dialoom.rag.words._EASY", re.compile("(?!)"))
+    assert [text for text, found in zip(texts, quickly, strict=True) if tokens(text) != found] == []
 
 
 @given(st.text(max_size=60))

@@ -15,6 +15,7 @@ except ImportError as error:  # every module of this package comes by here, so o
 
 MetaValue = str | int | float | bool | list[str] | None
 Metadata = dict[str, MetaValue]
+_PLAIN = (str, int, float, type(None))
 FloatMatrix = NDArray[np.float32]
 """Shape (n, dim), one row per text."""
 FloatVector = NDArray[np.float32]
@@ -101,7 +102,7 @@ class LoadWarning(msgspec.Struct, frozen=True):
 def wrong_metadata(metadata: Mapping[str, object]) -> str:
     """What is wrong with metadata that somebody's own code made, in one line; nothing when it is flat."""
     for name, value in metadata.items():
-        if not _is_flat(value):
+        if type(value) is not str and not _is_flat(value):
             kept = "a text, a number, true or false, or a list of texts"
             return f"the metadata {name!r} is a {type(value).__name__}; give {kept}"
     return ""
@@ -110,4 +111,4 @@ def wrong_metadata(metadata: Mapping[str, object]) -> str:
 def _is_flat(value: object) -> bool:
     if isinstance(value, list):
         return all(isinstance(each, str) for each in cast("list[object]", value))
-    return value is None or isinstance(value, str | int | float)
+    return isinstance(value, _PLAIN)

@@ -20,6 +20,11 @@ _UNSPACED = (
 _RUN = regex.compile(
     rf"([{_UNSPACED}]+)|((?![{_UNSPACED}])[\p{{L}}\p{{N}}](?:(?![{_UNSPACED}])[\p{{L}}\p{{M}}\p{{N}}])*)"
 )
+# Latin, Greek and Cyrillic letters, punctuation and signs: nothing unseen, no marks, no runs without blanks.
+_EASY = re.compile(
+    "[\0-\xac\xae-\u02af\u0370-\u0482\u048a-\u052f\u2010-\u2027\u2030-\u205e\u20a0-\u20bf\u2100-\u2bff]*"
+)
+_EASY_WORD = re.compile(r"[^\W_]+")
 _UNSEEN = regex.compile(r"\p{Default_Ignorable_Code_Point}+")
 """What is in a text and not seen: soft hyphens, zero-width spaces, marks of direction, halves of emoji."""
 _ACCENTS = re.compile("[\u0300-\u036f]")
@@ -46,6 +51,10 @@ def tokens(text: str) -> list[str]:
     """
     if text.isascii():
         return [_word(word) for word in _ASCII_WORD.findall(text.lower())]
+    text = unicodedata.normalize("NFKC", text)
+    folded = text.casefold()
+    if _EASY.fullmatch(folded):  # English with its quotation marks: a third of the time
+        return [_word(word) for word in _EASY_WORD.findall(folded)]
     found: list[str] = []
     for unspaced, word in _runs(text):
         if word:
