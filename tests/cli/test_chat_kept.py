@@ -81,11 +81,10 @@ def test_without_a_conversation_there_is_nothing_to_go_on_with(terminal: Termina
 def test_a_chat_that_is_left_without_a_word_leaves_no_conversation(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    typing(monkeypatch, "/history", "/branch", "/new", "/quit")
+    typing(monkeypatch, "/history", "/branch", "/export talk.md", "/new", "/quit")
     shown = terminal.run("chat", "--offline")
-    assert shown.err.splitlines()[-1] == (
-        "dialoom: nothing was said yet, so there is nothing to branch from; say something first"
-    )
+    assert shown.err.splitlines()[-2:] == ["dialoom: nothing was said yet; say something first"] * 2
+    assert not Path("talk.md").exists()
     assert terminal.run("chat", "--list").code == 2
 
 

@@ -134,7 +134,9 @@ def test_a_card_nobody_can_read_is_a_placeholder_and_one_line_in_the_log(
 
 
 @pytest.mark.promise("cards-019", "cards-032")
-def test_a_form_is_shown_as_its_definition_asks_it_today_and_locked_when_that_is_gone() -> None:
+def test_a_form_is_shown_as_its_definition_asks_it_today_and_locked_when_that_is_gone(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     asked = FormDefinition(form_id="grid", title="Grid", fields=(FormField(id="cell", type="number"),))
     entry = DEFAULT_CARDS.encode(asked.card({"cell": 25}, card_id="f1"))
     today = FormDefinition(
@@ -156,4 +158,5 @@ def test_a_form_is_shown_as_its_definition_asks_it_today_and_locked_when_that_is
     assert isinstance(gone, ShownCard)
     assert isinstance(gone.card, LockedForm)
     assert gone.card.locked
+    assert [record.getMessage() for record in caplog.records] == ["card shown as a placeholder"]
     assert gone.card.stored() == asked.card({"cell": 25}, card_id="f1").stored()

@@ -250,6 +250,10 @@ class _Chat:
         self._last = None
         print("a new conversation")
 
+    def _check_said(self) -> None:
+        if not self._dialog.message_count:
+            raise UsageError("nothing was said yet; say something first")
+
     def _regenerate(self, _: str) -> None:
         mine = self._mine()
         if not mine:
@@ -283,8 +287,7 @@ class _Chat:
         self._answer(text)
 
     def _branch(self, _: str) -> None:
-        if not self._dialog.message_count:
-            raise UsageError("nothing was said yet, so there is nothing to branch from; say something first")
+        self._check_said()
         before = self._dialog.id
         self._turn_to(self._runner.run(self._dialog.branch()))
         print(f"a branch; the other one is kept: dialoom chat --resume {before}")
@@ -341,6 +344,7 @@ class _Chat:
         kind = EXPORTS.get(path.suffix)
         if kind is None:
             raise UsageError(f"name a file that ends in {', '.join(EXPORTS)}: /export talk.md")
+        self._check_said()
         self._runner.run(self._dialog.save())
         conversation = self._runner.run(self._stores.conversations.load(self._dialog.id))
         try:

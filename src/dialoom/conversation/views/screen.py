@@ -77,7 +77,7 @@ class Screen:
 
     def _add_card(self, index: int, entry: CardEntry) -> None:
         card = self._registry.decode_entry(entry, self._forms)
-        if isinstance(card, UnknownCard):
+        if card.locked:
             # the reason may quote the payload, so it stays on the screen
             _log.warning("card shown as a placeholder", extra={"card_type": card.type[:64], "entry": index})
         place = len(self._items) if card.id is None else self._places.setdefault(card.id, len(self._items))
@@ -93,7 +93,7 @@ def screen(
     """Return what people see of `entries`.
 
     A card that cannot be read is a placeholder and one line in the log; its entry stays as it is. With
-    `forms`, a form is shown as its definition asks it today, and locked when that is gone.
+    `forms`, a form is shown as its definition asks it today; when that is gone it is locked, and logged too.
     """
     view = Screen(registry, forms)
     for entry in entries:
