@@ -105,6 +105,31 @@ def test_all_observers_hear_everything_and_one_that_fails_harms_nobody(
     assert len(caplog.records) == 5
 
 
+def test_a_lone_observer_that_fails_at_a_value_hears_the_next(caplog: pytest.LogCaptureFixture) -> None:
+    class Picky(Heard):
+        def on_event(self, event: Event) -> None:
+            super().on_event(event)
+            if isinstance(event, Chunk) and event.value == 1:
+                raise RuntimeError("not this one")
+
+    def talk(ctx: NodeContext) -> None:
+        for value in (1, 2):
+            ctx.emit(value)
+
+    picky = Picky()
+    builder = GraphBuilder("talk")
+    builder.add_node("talk", talk)
+    builder.add_edge(START, "talk")
+    assert builder.build(observers=[picky]).run_sync().stop_reason == "finished"
+    assert [(event.seq, event.value) for event in picky.events if isinstance(event, Chunk)] == [
+        (3, 1),
+        (4, 2),
+    ]
+    assert [(record.message, record.__dict__["observer"]) for record in caplog.records] == [
+        ("observer failed", "Picky")
+    ]
+
+
 @pytest.mark.promise("graph-100", "graph-110")
 def test_events_of_parallel_nodes_come_one_at_a_time_and_numbered_without_gaps() -> None:
     together = threading.Barrier(8, timeout=PATIENCE)

@@ -99,8 +99,9 @@ class Publisher:
         """
         run_id, thread_id, ns, tally = self._run_id, self._thread_id, self._ns, self._tally
         acquire, release = tally.lock.acquire, tally.lock.release
-        lone = self._observers[0] if self.mailbox is None and len(self._observers) == 1 else None
-        tell = self._tell if lone is None else lone.on_event
+        observers = self._observers
+        is_lone = self.mailbox is None and len(observers) == 1
+        tell = observers[0].on_event if is_lone else self._tell
 
         def emit(value: object) -> None:
             acquire()
@@ -109,10 +110,8 @@ class Publisher:
                     return
                 tally.seq = seq = tally.seq + 1
                 tell(Chunk(run_id, seq, thread_id, step, node, value, ns, item))
-            except Exception:
-                if lone is None:
-                    raise
-                misheard(lone)
+            except Exception:  # noqa: BLE001 - seam: the lone observer is foreign code; `notify` guards several
+                misheard(observers[0])
             finally:
                 release()
 
