@@ -52,6 +52,7 @@ def effects(folder: Path) -> list[str]:
     return (folder / "effects").read_text().splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", "jsonl", "result"])
 def test_an_approval_is_answered_with_edited_arguments_in_another_process(tmp_path: Path, kind: str) -> None:
     waiting = told(program(tmp_path, kind, "ask", "refund"))
@@ -71,6 +72,7 @@ def test_an_approval_is_answered_with_edited_arguments_in_another_process(tmp_pa
     assert effects(tmp_path) == ["refunded 20 for order 9"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "name", "result", "left"),
     [

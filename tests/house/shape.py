@@ -4,6 +4,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 MAX_FILE_LINES = 500
@@ -50,7 +51,7 @@ def parameter_problems(source: Source) -> Iterator[str]:
 def name_problems(source: Source) -> Iterator[str]:
     """Names that say nothing: a manager, a helper, data."""
     for module, text in source.items():
-        for node in ast.walk(ast.parse(text)):
+        for node in ast.walk(_tree(text)):
             if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and VAGUE_NAME.search(
                 node.name
             ):
@@ -60,7 +61,7 @@ def name_problems(source: Source) -> Iterator[str]:
 def docstring_problems(source: Source) -> Iterator[str]:
     """Modules and public classes whose first line does not say what they are."""
     for module, text in source.items():
-        tree = ast.parse(text)
+        tree = _tree(text)
         if text.strip() and ast.get_docstring(tree) is None:
             yield f"{module}: no docstring"
         for node in tree.body:
@@ -87,8 +88,13 @@ def foreign_imports(source: Source, package: str, allowed: frozenset[str]) -> li
     ]
 
 
+@cache
+def _tree(text: str) -> ast.Module:
+    return ast.parse(text)
+
+
 def _roots(text: str) -> Iterator[str]:
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(_tree(text)):
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -101,14 +107,14 @@ def _module_name(path: Path) -> str:
 
 
 def _functions(text: str) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(_tree(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
 
 
 def _imports(module: str, text: str, source: Source) -> set[str]:
     found: set[str] = set()
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(_tree(text)):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:

@@ -45,6 +45,7 @@ def test_a_wheel_brings_the_page_where_it_was_built(wheel: Path) -> None:
         assert "dialoom/server/page/index.html" in archive.namelist()
 
 
+@pytest.mark.slow
 @pytest.mark.promise("docs-024")
 def test_a_small_consumer_runs_on_the_installed_wheel(wheel: Path, tmp_path: Path) -> None:
     pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index", "--target", str(tmp_path)]

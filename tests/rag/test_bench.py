@@ -13,6 +13,7 @@ def rows(monkeypatch: pytest.MonkeyPatch) -> dict[tuple[str, str], float]:
     return {(row.row, row.rival): row.theirs for row in bench.rows()}
 
 
+@pytest.mark.slow
 @pytest.mark.promise("docs-033", "docs-034", "docs-035", "docs-038")
 def test_search_storing_embedding_and_persistence_are_measured_against_their_baselines(
     rows: dict[tuple[str, str], float],

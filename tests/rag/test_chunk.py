@@ -152,6 +152,7 @@ def test_the_signature_says_how_it_cuts() -> None:
     assert SlidingWindowChunker(64, 0, unit="bytes").signature() == "sliding-v1/64/0/bytes"
 
 
+@pytest.mark.slow
 def test_a_long_line_takes_time_in_proportion_to_its_length() -> None:
     started = time.process_time()
     lines = ("x", "😀", "e\u0301", "。", "a. ", ".", ". ", "\u0301", "a)", ",)", "\n ", "👨\u200d", "“”")

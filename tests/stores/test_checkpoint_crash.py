@@ -64,6 +64,7 @@ def python(code: str, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.slow
 @BOTH
 def test_four_processes_share_a_store_and_lose_nothing(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "threads"
@@ -83,6 +84,7 @@ def test_four_processes_share_a_store_and_lose_nothing(kind: str, tmp_path: Path
         assert list(own.state["said"]) == [f"w0:{n}" for n in range(200) if n % 8]
 
 
+@pytest.mark.slow
 def test_fifteen_kills_lose_and_double_nothing() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.crash.graph_kill", "--kills", "15"],

@@ -14,6 +14,7 @@ from tests.crash.conversation_kills import run_kills
 from tests.crash.conversation_writer import open_store
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", "yaml"])
 def test_a_killed_program_loses_no_acknowledged_entry(kind: str, tmp_path: Path) -> None:
     counts = run_kills(kind, tmp_path, 8, seed=8)

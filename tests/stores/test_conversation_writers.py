@@ -30,6 +30,7 @@ def write(store: Store, conversation_id: str, *, name: str, calls: int, start: B
     asyncio.run(append())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", CALLS)
 def test_eight_threads_and_four_processes_append_at_once(kind: str, tmp_path: Path) -> None:
     conversation, calls = Conversation(), CALLS[kind]
