@@ -25,6 +25,7 @@ from dialoom.llm.events import (
 from dialoom.llm.messages import Message, Origin, ToolCall
 from dialoom.llm.options import DEFAULT_OPTIONS, ChatOptions
 from dialoom.llm.provider import ResponseStream
+from dialoom.llm.question import question_of
 from dialoom.llm.response import ChatResponse
 from dialoom.llm.switch import StopSwitch
 from dialoom.llm.usage import Usage
@@ -103,7 +104,7 @@ class MockProvider:
         self, messages: Sequence[Message], options: ChatOptions = DEFAULT_OPTIONS
     ) -> AsyncGenerator[ResponseStream]:
         """Play the next queued answer. Raises `UsageError` when none is left."""
-        self.requests.append(MockRequest(tuple(messages), options))
+        self.requests.append(MockRequest(question_of(messages, options), options))
         if not self._scripts:
             raise UsageError(f"the mock has no answer for request {len(self.requests)}; queue one more")
         assembly = Assembly()

@@ -6,6 +6,8 @@ from typing import Literal
 import msgspec
 
 from dialoom.base.cancel import CancelScope
+from dialoom.base.errors import UsageError
+from dialoom.llm.given import expect_number, expect_texts, named
 from dialoom.llm.retry import RetryPolicy
 
 
@@ -19,6 +21,12 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     description: str = ""
     parameters: Mapping[str, object] = msgspec.field(default_factory=_no_arguments)
+
+
+def expect_tool(value: object) -> None:
+    """Raise `UsageError` for anything but a `ToolSpec`."""
+    if not isinstance(value, ToolSpec):
+        raise UsageError(f"{named(value)} stands among the tools; give ToolSpec(name='...')")
 
 
 class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +43,7 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChatOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How one answer is asked for. None leaves a choice to the server."""
+    """How one answer is asked for. None leaves a choice to the server. Raises `UsageError` for nonsense."""
 
     model: str | None = None
     temperature: float | None = None
@@ -60,6 +68,14 @@ class ChatOptions(msgspec.Struct, frozen=True, kw_only=True):
     extra_body: Mapping[str, object] = {}
     """Fields added to the request body as they are; they win over ours."""
     extra_headers: Mapping[str, str] = {}
+
+    def __post_init__(self) -> None:
+        expect_texts(self.stop, "stop")
+        expect_number(self.max_tokens, "max_tokens", least=1)
+        expect_number(self.temperature, "temperature", least=0)
+        expect_number(self.top_p, "top_p", least=0)
+        for tool in self.tools:
+            expect_tool(tool)
 
     def __repr__(self) -> str:
         return f"ChatOptions({', '.join(f'{name}={value!r}' for name, value in self.__rich_repr__())})"

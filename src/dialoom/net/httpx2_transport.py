@@ -160,12 +160,12 @@ def _build(client: "httpx2.AsyncClient", request: HttpRequest) -> "httpx2.Reques
 def _sendable(request: HttpRequest) -> dict[str, str]:
     headers = {"accept-encoding": "identity"}
     for name, value in request.headers.items():
-        if not (_HEADER_NAME.fullmatch(name) and _HEADER_VALUE.fullmatch(value)):
+        if not (_HEADER_NAME.fullmatch(name) and _HEADER_VALUE.fullmatch(str(value))):
             # the value may be a key, so it is not shown
             raise UsageError(
                 f"header {one_line(name, 40)!r} holds characters that cannot be sent; remove them"
             )
-        headers[name.lower()] = value
+        headers[name.lower()] = str(value)  # a number is a slip that does no harm
     return headers
 
 

@@ -13,7 +13,7 @@ from dialoom.llm.options import DEFAULT_OPTIONS, ChatOptions
 from dialoom.llm.places import ANTHROPIC_URL
 from dialoom.llm.profile import ANTHROPIC_PROFILE, WireProfile
 from dialoom.llm.provider import ResponseStream
-from dialoom.llm.wire.endpoint import ADVICE, Endpoint, clean_key, with_lower_names
+from dialoom.llm.wire.endpoint import ADVICE, Endpoint, clean_base, clean_key, with_lower_names
 from dialoom.llm.wire.served_provider import ServedProvider
 from dialoom.llm.wire.server import Question
 from dialoom.net.transport import HttpTransport
@@ -49,7 +49,7 @@ class AnthropicProvider(ServedProvider):
         """A `transport` passed in stays the caller's to close. Raises `UsageError` on a bad URL or key."""
         endpoint = Endpoint(
             id,
-            base_url.strip().rstrip("/").removesuffix("/v1"),
+            clean_base(base_url).removesuffix("/v1"),
             None,
             headers={"anthropic-version": VERSION, **_key_header(api_key), **with_lower_names(headers or {})},
             clock=clock,

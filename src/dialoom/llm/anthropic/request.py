@@ -8,6 +8,7 @@ from dialoom.llm.anthropic.history import Fields, Wire, wire_system, wire_turns
 from dialoom.llm.messages import Message
 from dialoom.llm.options import ChatOptions, ToolSpec
 from dialoom.llm.profile import WireProfile
+from dialoom.llm.question import question_of
 from dialoom.llm.wire.writing import writing_json
 
 
@@ -15,8 +16,9 @@ def message_body(
     messages: Sequence[Message], options: ChatOptions, *, profile: WireProfile, provider: str
 ) -> bytes:
     """Return the JSON body that asks for one answer. Raises `UsageError` when that is no JSON."""
+    said = question_of(messages, options)
     with writing_json():
-        asked = _asked(messages, options, profile=profile, provider=provider)
+        asked = _asked(said, options, profile=profile, provider=provider)
         return msgspec.json.encode({**asked, **options.extra_body})
 
 

@@ -13,6 +13,7 @@ from dialoom.llm.offline.quote import best_quotes
 from dialoom.llm.offline.words import is_chinese
 from dialoom.llm.options import DEFAULT_OPTIONS, ChatOptions
 from dialoom.llm.provider import ResponseStream
+from dialoom.llm.question import question_of
 from dialoom.llm.response import ChatResponse
 from dialoom.llm.switch import StopSwitch
 
@@ -35,7 +36,7 @@ class OfflineProvider:
     async def stream(
         self, messages: Sequence[Message], options: ChatOptions = DEFAULT_OPTIONS
     ) -> AsyncGenerator[ResponseStream]:
-        assembly = Assembly()
+        assembly, messages = Assembly(), question_of(messages, options)
         with StopSwitch(options.cancel) as switch:
             async with aclosing(_events(messages, assembly, switch)) as events:
                 yield ResponseStream(events, assembly)

@@ -14,7 +14,7 @@ from dialoom.llm.ollama.request import ollama_body
 from dialoom.llm.options import DEFAULT_OPTIONS, ChatOptions
 from dialoom.llm.profile import DEFAULT_PROFILE, WireProfile
 from dialoom.llm.provider import ResponseStream
-from dialoom.llm.wire.endpoint import ADVICE, Endpoint
+from dialoom.llm.wire.endpoint import ADVICE, Endpoint, clean_base
 from dialoom.llm.wire.served_provider import ServedProvider
 from dialoom.llm.wire.server import Question
 from dialoom.net.transport import HttpTransport
@@ -51,7 +51,7 @@ class OllamaProvider(ServedProvider):
             raise UsageError(f"num_ctx is {num_ctx}; use the number of tokens of the context window")
         endpoint = Endpoint(
             id,
-            base_url.strip().rstrip("/").removesuffix("/v1"),
+            clean_base(base_url).removesuffix("/v1"),
             api_key,
             headers={},
             clock=clock,

@@ -11,6 +11,7 @@ from dialoom.llm.messages import Message, ToolCall
 from dialoom.llm.options import ChatOptions, ToolSpec
 from dialoom.llm.pairing import paired
 from dialoom.llm.profile import WireProfile
+from dialoom.llm.question import question_of
 from dialoom.llm.wire.render import render_said
 from dialoom.llm.wire.writing import writing_json
 
@@ -24,9 +25,10 @@ def ollama_body(
 
     This wire cannot force a tool call: `tool_choice` is sent only as having no tools for `none`.
     """
+    said = question_of(messages, options)
     fields: _Fields = {
         "model": options.model,
-        "messages": [wire for message in paired(messages) for wire in _wire_messages(message)],
+        "messages": [wire for message in paired(said) for wire in _wire_messages(message)],
         "stream": profile.streaming,
         "format": options.response_schema or ("json" if options.json_mode else None),
         "tools": [_wire_tool(tool) for tool in _offered(options)] or None,

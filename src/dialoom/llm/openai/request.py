@@ -12,6 +12,7 @@ from dialoom.llm.openai.response_format import response_format
 from dialoom.llm.options import ChatOptions, ToolSpec
 from dialoom.llm.pairing import paired
 from dialoom.llm.profile import WireProfile
+from dialoom.llm.question import question_of
 from dialoom.llm.wire.render import render_said, render_text
 from dialoom.llm.wire.writing import writing_json
 
@@ -21,8 +22,9 @@ _NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 
 def chat_body(messages: Sequence[Message], options: ChatOptions, profile: WireProfile) -> bytes:
     """Return the JSON body that asks for one answer. Raises `UsageError` when that is no JSON."""
+    said = question_of(messages, options)
     with writing_json():
-        return msgspec.json.encode({**_asked(messages, options, profile), **options.extra_body})
+        return msgspec.json.encode({**_asked(said, options, profile), **options.extra_body})
 
 
 def _asked(messages: Sequence[Message], options: ChatOptions, profile: WireProfile) -> _Fields:

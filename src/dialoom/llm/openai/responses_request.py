@@ -12,6 +12,7 @@ from dialoom.llm.openai.response_format import text_format
 from dialoom.llm.options import ChatOptions, ToolSpec
 from dialoom.llm.pairing import paired
 from dialoom.llm.profile import WireProfile
+from dialoom.llm.question import question_of
 from dialoom.llm.wire.render import render_text
 from dialoom.llm.wire.writing import writing_json
 
@@ -25,8 +26,9 @@ def responses_body(
 
     Nothing is kept on the server. This wire knows neither `stop` nor `seed`, so they are not sent.
     """
+    said = question_of(messages, options)
     with writing_json():
-        fields = _asked(messages, options, profile, provider=provider)
+        fields = _asked(said, options, profile, provider=provider)
         return msgspec.json.encode({**fields, **options.extra_body})
 
 

@@ -14,6 +14,7 @@ from dialoom.llm.failures import (
     read_retry_after,
     redact,
 )
+from dialoom.llm.given import expect_text
 from dialoom.llm.messages import Message, Origin
 from dialoom.net.address import safe_url, split_url
 from dialoom.net.transport import HttpRequest, HttpTimeouts, TransportError, TransportErrorKind
@@ -59,7 +60,7 @@ class Endpoint:
     ) -> None:
         """Raises `UsageError` on an address or key that cannot be sent."""
         self.provider_id = provider_id
-        self.base_url = _clean_base(base_url)
+        self.base_url = clean_base(base_url)
         self._clock = clock
         self._advice = advice
         self._not_found = not_found
@@ -143,18 +144,19 @@ class Endpoint:
         return [*held, *(value.removeprefix("Bearer ") for value in held)]
 
 
-def _clean_base(base_url: str) -> str:
-    parts = split_url(base_url.strip())
-    if "@" in parts.netloc:
+def clean_base(base_url: object) -> str:
+    """Return an address without a slash at its end. Raises `UsageError`."""
+    address = expect_text(base_url, "the base url", "http://127.0.0.1:11434/v1").strip()
+    if "@" in split_url(address).netloc:
         raise UsageError(
-            f"{safe_url(base_url)} holds a user name or password; pass the key as api_key instead"
+            f"{safe_url(address)} holds a user name or password; pass the key as api_key instead"
         )
-    return base_url.strip().rstrip("/")
+    return address.rstrip("/")
 
 
-def clean_key(api_key: str) -> str:
+def clean_key(api_key: object) -> str:
     """Return a key as it is sent. Raises `UsageError`, which does not show it, on one that cannot be."""
-    key = api_key.strip()
+    key = expect_text(api_key, "the api key", "api_key='sk-...'").strip()
     if not key.isascii() or not key.isprintable() or " " in key:
         raise UsageError(
             "the api key holds characters that no key has; copy it again, without blanks or quotes"
