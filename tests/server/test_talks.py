@@ -1,13 +1,23 @@
 """The dialogs of a server: many, at once, and when things go wrong; and a run as its events tell it."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dialoom.base.errors import StoreError
-from dialoom.conversation import Append, Conversation, Entry, Header, MemoryConversationStore, TextEntry
+from dialoom.conversation import (
+    Append,
+    CardEntry,
+    Conversation,
+    Entry,
+    Header,
+    MemoryConversationStore,
+    Record,
+    TextEntry,
+)
 from dialoom.conversation.cards import DEFAULT_CARDS, FormRegistry
 from dialoom.dialog import (
     Center,
@@ -123,6 +133,40 @@ async def test_a_change_that_cannot_be_told_is_kept_and_pages_load_again(
     assert [each.message for each in caplog.records] == ["a change could not be told"]
     assert len((await watched.load("a")).entries) == 1
     follower.close()
+
+
+class Full(MemoryConversationStore):
+    """A store whose disk is full when a test says so."""
+
+    is_full = False
+
+    async def append(self, conversation_id: str, records: Sequence[Record]) -> int:
+        if self.is_full:
+            raise StoreError("the disk is full; free some space, then try again")
+        return await super().append(conversation_id, records)
+
+
+async def test_what_could_not_be_stored_was_not_said_and_can_be_sent_again(provider: MockProvider) -> None:
+    provider.queue_text("lost").queue_text("Hello")
+    store = Full()
+    await store.create(Conversation(Header(id="a", created=1, updated=1, title="t")))
+    desk, hub = talking(provider, store)
+    store.is_full = True
+    with pytest.raises(StoreError, match="the disk is full"):
+        await desk.send("a", "Hi", attachments=[], key="k1")
+    with pytest.raises(StoreError, match="the disk is full"):
+        await desk.show("a", CardEntry(type="Error", payload="type: Error\n"))
+    store.is_full = False
+    follower = hub.subscribe(["a"])
+    index, _ = await desk.send("a", "Hi", attachments=[], key="k1")
+    async with asyncio.timeout(20):
+        told = b""
+        while b"RUN_FINISHED" not in told:
+            told += b"".join(await follower.wait())
+    follower.close()
+    said = [each.content for each in (await store.load("a")).entries if isinstance(each, TextEntry)]
+    assert (index, said[0], len(said)) == (0, "Hi", 2)
+    await desk.aclose()
 
 
 def test_what_nobody_foresaw_is_told_without_its_words(caplog: pytest.LogCaptureFixture) -> None:

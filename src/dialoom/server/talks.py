@@ -12,7 +12,7 @@ from weakref import WeakSet, WeakValueDictionary
 import msgspec
 
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
-from dialoom.base.errors import UsageError
+from dialoom.base.errors import StoreError, UsageError
 from dialoom.conversation.entries import CardEntry, TextEntry
 from dialoom.conversation.grounds import KEY
 from dialoom.conversation.header import HeaderChange, WorkflowMode, to_rfc3339
@@ -146,10 +146,16 @@ class Talks:
         dialog.append_message(await self._question(dialog.id, text, attachments))
         index = dialog.message_count - 1
         handle = self._begin(dialog, dialog.run())
+        try:
+            await dialog.save()
+        except StoreError:  # the caller is told that nothing was said, so nothing is to be stored later
+            handle.cancel()
+            await handle
+            dialog.truncate_to(index)
+            raise
         if key:
             self._sent[conversation_id, key] = (index, handle.run_id)
             _trim(self._sent)
-        await dialog.save()
         return index, handle.run_id
 
     async def again(self, conversation_id: str) -> tuple[str, str]:
@@ -200,7 +206,11 @@ class Talks:
         dialog = await self.open(conversation_id)
         dialog.append_message(entry)
         index = dialog.message_count - 1
-        await dialog.save()
+        try:
+            await dialog.save()
+        except StoreError:
+            dialog.truncate_to(index)
+            raise
         return index
 
     async def show_later(self, conversation_id: str, entry: CardEntry) -> int:
