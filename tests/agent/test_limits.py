@@ -20,6 +20,7 @@ from dialoom.llm import (
     Prices,
     ProviderError,
     ResponseCompleted,
+    ToolCall,
     Usage,
     UsageLimits,
     assistant,
@@ -119,6 +120,45 @@ async def test_no_more_calls_run_at_once_than_the_policy_lets() -> None:
     assert [part.content for each in result.history for part in each.tool_results] == [
         str(n) for n in range(9)
     ]
+
+
+async def test_each_call_of_an_agent_is_bounded_as_its_policy_says() -> None:
+    tries, kept = 0, dict[str, str]()
+
+    @tool
+    async def hang() -> None:
+        await asyncio.Event().wait()
+
+    @tool(idempotent=True)
+    async def flaky() -> str:
+        nonlocal tries
+        tries += 1
+        if tries == 1:
+            raise OSError("not yet")
+        return "there"
+
+    @tool
+    async def long() -> str:
+        return "word " * 20
+
+    def spill(call: ToolCall, text: str) -> str:
+        kept[call.id] = text
+        return f"results/{call.id}"
+
+    policy = ToolExecutionPolicy(
+        timeout=0.01, retry_idempotent=1, retry_delay=0, max_result_chars=75, spill=spill
+    )
+    calls = (call("c1", "hang"), call("c2", "flaky"), call("c3", "long"))
+    model = MockProvider().queue_tool_calls(*calls).queue_text("Done.")
+    settings = AgentSettings(policy=policy)
+    result = await ReActAgent(model, [hang, flaky, long], settings=settings).run("Go.")
+    assert [part.content for each in result.history for part in each.tool_results] == [
+        '{"error":"the tool took longer than 0.01 s","timeout":true,"tool":"hang"}',
+        "there",
+        "word " * 15 + "\n[cut: the first 75 of 100 characters; all of it is kept as results/c3]",
+    ]
+    assert kept["c3"] == "word " * 20
+    assert result.finished
 
 
 @pytest.mark.promise("agent-023")
