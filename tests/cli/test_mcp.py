@@ -369,11 +369,12 @@ async def test_over_http_tools_are_served_to_who_has_the_token(
                 served.send_signal(signal.SIGINT)  # while a client listens
                 async with asyncio.timeout(GRACE_SECONDS + 8):
                     _read, *said = (await served.stderr.read()).decode().splitlines()
+                    code = await served.wait()  # `kill` would take the code of one that ended
                 assert said == ["dialoom: interrupted; what was finished before is kept"]
     finally:
         if served.returncode is None:
             served.kill()
-        code = await served.wait()
+        await served.wait()
     assert code in {0, 130}
 
 

@@ -184,6 +184,8 @@ async def test_a_dead_and_a_slow_server_do_not_hold_up_a_good_one() -> None:
     await MCPClient(good).close()  # the SDK is imported before the clock runs
     async with asyncio.timeout(30), MCPHost([dead, slow, good]) as host:
         names = [tool.name for tool in await host["good"].tools()]
+        with pytest.raises(McpError):
+            await host["dead"].tools()
         fares = {each.name: each.state for each in await host.settle(0.2)}
     assert (names, fares) == (["echo"], {"good": "ready", "dead": "down", "slow": "connecting"})
 
