@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dialoom.base.errors import UsageError
 from dialoom.cli.config import FLAT, MAX_CONFIG_BYTES, load_config
 from dialoom.cli.settings import Config, EmbeddingServer, EmbeddingTable, ModelTable, RequestTable
-from dialoom.llm import ChatOptions, EmbeddingOptions, ModelSettings, RetryPolicy, Timeouts
+from dialoom.llm import ChatOptions, EmbeddingOptions, ModelChoice, ModelSettings, RetryPolicy, Timeouts
 
 FULL = """
 [model]
@@ -98,14 +98,22 @@ def test_what_the_file_says_becomes_how_the_model_is_asked() -> None:
         model="m", temperature=0.2, max_tokens=800, json_mode=True, timeouts=timeouts, retry=retry
     )
     assert WHOLE.chat_options("m") == asked
-    assert WHOLE.headers("anthropic") == {"anthropic-version": "2024-01-01"}
-    assert WHOLE.headers("openai") == Config().headers("anthropic") == {}
     assert WHOLE.embedding_server({}) == EmbeddingServer(
         base_url="https://vectors.example/v1",
         model="text-embedding-3-small",
         key="sk-of-vectors",
         options=EmbeddingOptions(connect=3.0, request=60.0, retry=retry),
     )
+
+
+def test_each_server_gets_its_own_headers_and_no_other() -> None:
+    env = {"OPENAI_ORG_ID": "org-1", "OPENAI_PROJECT_ID": " proj-2 "}
+    claude = ModelChoice(provider="anthropic", base_url="http://h")
+    openai = ModelChoice(provider="openai", base_url="https://api.openai.com/v1")
+    other = ModelChoice(provider="openai", base_url="http://127.0.0.1:8000/v1")
+    assert WHOLE.headers(claude, env) == {"anthropic-version": "2024-01-01"}
+    assert Config().headers(claude, env) == WHOLE.headers(other, env) == WHOLE.headers(openai, {}) == {}
+    assert WHOLE.headers(openai, env) == {"openai-organization": "org-1", "openai-project": "proj-2"}
 
 
 def test_flags_go_before_the_file() -> None:

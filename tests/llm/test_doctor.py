@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from dialoom.base.errors import UsageError
-from dialoom.llm import MockProvider, ProviderError, Usage, WireProfile
+from dialoom.llm import MockProvider, OpenAIProvider, ProviderError, Usage, WireProfile
 from dialoom.llm.doctor import DoctorLimits, Finding, Report, diagnose
 from dialoom.llm.profile import DEFAULT_PROFILE
 from dialoom.net import Httpx2Transport
@@ -138,6 +138,24 @@ async def test_tools_are_had_by_schema_where_only_that_is_enforced() -> None:
     assert wrong.profile == WireProfile(structured_mode="prompt")
     cut = await examine(FakeServer(tools='{"a":'))
     assert detail(cut, "tools") == "called, but with arguments that are truncated"
+
+
+async def test_values_are_had_by_a_tool_where_no_schema_is_enforced_and_tools_can_be_forced() -> None:
+    for schema in ("ignored", "refused"):
+        report = await examine(FakeServer(schema=schema, tools='{"a":2,"b":3}'))
+        assert verdicts(report)["json schema"] == "no"
+        assert report.profile == WireProfile(structured_mode="tool")
+
+
+async def test_a_profile_that_sends_no_schema_is_not_blamed_on_the_server() -> None:
+    async with WireServer(FakeServer(tools='{"a":2,"b":3}')) as served:
+        mine = WireProfile(structured_mode="tool")
+        async with OpenAIProvider(f"{served.url}/v1", profile=mine) as provider:
+            report = await diagnose(provider, "tiny")
+        asked = [request.json() for request in served.requests if request.method == "POST"]
+    assert not any("response_format" in body for body in asked)
+    assert detail(report, "json schema") == "none is sent: the profile asks for values in tool mode"
+    assert report.profile == mine
 
 
 async def test_a_prompt_that_is_cut_without_a_word_is_found() -> None:

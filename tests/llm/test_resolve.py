@@ -83,6 +83,8 @@ def brief(choice: ModelChoice) -> tuple[str, str | None, str | None]:
         (flags("anthropic:m", env={"ANTHROPIC_API_KEY": KEY}), ("anthropic:m", ANTHROPIC_URL, KEY)),
         (flags("anthropic:m", GPU, env={"ANTHROPIC_API_KEY": KEY}), ("anthropic:m", GPU, None)),
         (env(OLLAMA_HOST="0.0.0.0"), ("ollama", OLLAMA, None)),
+        (env(OLLAMA_HOST="gpu", OLLAMA_API_KEY="k"), ("ollama", "http://gpu:11434/v1", "k")),
+        (flags("ollama:m", env={"OLLAMA_API_KEY": "k"}), ("ollama:m", OLLAMA, "k")),
         (env(OPENAI_BASE_URL=GPU, OLLAMA_HOST="gpu"), ("ollama", "http://gpu:11434/v1", None)),
         (
             ModelRequest(config=ModelSettings(model="ollama:m", api_key="k"), env={"DIALOOM_MODEL": "x:y"}),

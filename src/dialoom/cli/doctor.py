@@ -4,6 +4,8 @@ import os
 from contextlib import aclosing
 from pathlib import Path
 
+import msgspec
+
 from dialoom.base.errors import StoreError
 from dialoom.cli.config import load_config
 from dialoom.cli.exits import ExitCode, NoModelError
@@ -20,6 +22,7 @@ from dialoom.llm import (
     open_provider,
 )
 from dialoom.llm.doctor import DoctorLimits, Report
+from dialoom.llm.profile import ANTHROPIC_PROFILE
 from dialoom.net import Httpx2Transport
 
 
@@ -58,8 +61,11 @@ class _Examination:
                 limits=limits,
                 transport=self._transport,
             )
-        headers = self._config.headers(choice.provider)
-        async with aclosing(open_provider(choice, self._transport, headers=headers)) as provider:
+        headers = self._config.headers(choice, os.environ)
+        # newer models of this wire hold an answer to a schema, so it is sent to see
+        native = msgspec.structs.replace(ANTHROPIC_PROFILE, structured_mode="native")
+        served = open_provider(choice, self._transport, headers=headers, profile=native)
+        async with aclosing(served) as provider:
             return await diagnose(provider, choice.model, embeddings=embeddings, limits=limits)
 
     def _embeddings(self) -> OpenAIEmbeddings | None:

@@ -41,7 +41,7 @@ async def open_model(flags: ModelFlags) -> AsyncGenerator[OpenModel]:
     async with aclosing(Httpx2Transport()) as transport:
         config = load_config(flags.config, env=os.environ)
         choice = await choose(flags, config, transport)
-        profile, headers = config.wire_profile(), config.headers(choice.provider)
+        profile, headers = config.wire_profile(), config.headers(choice, os.environ)
         window = config.model.num_ctx
         served = open_provider(choice, transport, profile=profile, headers=headers, num_ctx=window)
         async with aclosing(ToolModeProvider(served)) as provider:  # small servers know no tools

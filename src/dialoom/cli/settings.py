@@ -8,11 +8,20 @@ import msgspec
 
 from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line
-from dialoom.llm import ChatOptions, EmbeddingOptions, ModelSettings, RetryPolicy, Timeouts, WireProfile
-from dialoom.llm.places import PROVIDERS, parse_model, place_of
+from dialoom.llm import (
+    ChatOptions,
+    EmbeddingOptions,
+    ModelChoice,
+    ModelSettings,
+    RetryPolicy,
+    Timeouts,
+    WireProfile,
+)
+from dialoom.llm.places import OPENAI_URL, PROVIDERS, parse_model, place_of
 
 SERVER: Final = "openai"
 """The provider of vectors that is a server; every other runs in this process."""
+_OPENAI_HEADERS: Final = {"openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID"}
 _Milliseconds = Annotated[int, msgspec.Meta(ge=1, le=86_400_000)]
 
 
@@ -160,10 +169,15 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             retry=self.requests.retry,
         )
 
-    def headers(self, provider: str) -> dict[str, str]:
-        """Return what goes out with every request to `provider`."""
+    def headers(self, choice: ModelChoice, env: Mapping[str, str]) -> dict[str, str]:
+        """Return what goes out with every request to the chosen server, and to no other."""
         version = self.model.anthropic_version
-        return {"anthropic-version": version} if version and provider == "anthropic" else {}
+        if choice.provider == "anthropic":
+            return {"anthropic-version": version} if version else {}
+        if choice.base_url != OPENAI_URL:
+            return {}
+        told = {name: env.get(variable, "").strip() for name, variable in _OPENAI_HEADERS.items()}
+        return {name: value for name, value in told.items() if value}
 
     @property
     def lacks_embeddings(self) -> bool:

@@ -47,7 +47,7 @@ def place_of(provider: str, env: Mapping[str, str]) -> tuple[str, str | None]:
     """Return the address and key of a provider named by a person, with what its own variables say."""
     match provider:
         case "ollama":
-            return ollama_url(env.get("OLLAMA_HOST", "")), None
+            return ollama_url(env.get("OLLAMA_HOST", "")), env.get("OLLAMA_API_KEY") or None
         case "lmstudio":
             return "http://127.0.0.1:1234/v1", env.get("LM_API_TOKEN") or None
         case "llamacpp":

@@ -12,7 +12,6 @@ from dialoom.llm.places import (
     OPENAI_MODEL,
     OPENAI_URL,
     ModelName,
-    ollama_url,
     parse_model,
     place_of,
 )
@@ -286,9 +285,10 @@ class _Search:
         if not host:
             self._pass("OLLAMA_HOST", "not set", "names no server")
             return
-        base_url = ollama_url(host)
+        base_url, key = place_of("ollama", self._env)
         _check(base_url, "OLLAMA_HOST")
-        self._choose("OLLAMA_HOST", "ollama", base_url, model=self._name, why=f"names {safe_url(base_url)}")
+        why = f"names {safe_url(base_url)}"
+        self._choose("OLLAMA_HOST", "ollama", base_url, model=self._name, why=why, key=key)
 
     def _choose(
         self,

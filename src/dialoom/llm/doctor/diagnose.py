@@ -12,6 +12,7 @@ from dialoom.llm.doctor.probes import (
     probe_schema,
     probe_tools,
     probe_window,
+    schema_unsent,
 )
 from dialoom.llm.doctor.probing import UNREACHABLE, DoctorLimits, Probing
 from dialoom.llm.doctor.report import Finding, Report
@@ -96,11 +97,7 @@ class _Examination:
         listed, self._window = await probe_models(probing)
         self._findings.append(listed)
         if await self._chats():
-            await self._within_time("json schema", probe_schema)
-            enforced = self._findings[-1].verdict == "yes"
-            await self._within_time("tools", lambda each: probe_tools(each, schema_enforced=enforced))
-            if self._findings[-1].verdict == "yes":
-                await self._within_time("parallel calls", probe_parallel)
+            await self._shapes()
             await self._within_time("long prompts", self._long_prompts)
         if embeddings is not None:
             await self._within_time("embeddings", lambda _: _probe_embeddings(embeddings))
@@ -114,6 +111,24 @@ class _Examination:
             usage=probing.usage,
             seconds=probing.seconds,
         )
+
+    async def _shapes(self) -> None:
+        """Find out how values and calls are had: by a schema, by a tool, or only in words."""
+        mode = self._profile.structured_mode
+        if mode == "native":
+            await self._within_time("json schema", probe_schema)
+        else:
+            self._findings.append(schema_unsent(mode))
+        schema = self._findings[-1]
+        await self._within_time(
+            "tools", lambda each: probe_tools(each, schema_enforced=schema.verdict == "yes")
+        )
+        tools = self._findings[-1].verdict == "yes"
+        if schema.verdict == "no":
+            changes = {"structured_mode": "tool" if tools else "prompt"}
+            self._findings[-2] = msgspec.structs.replace(schema, changes=changes)
+        if tools:
+            await self._within_time("parallel calls", probe_parallel)
 
     async def _chats(self) -> bool:
         try:

@@ -82,11 +82,18 @@ async def probe_schema(probing: Probing) -> Finding:
     try:
         answer = await probing.ask(user("Say hello to Ada."), response_schema=_CODE)
     except ProviderError as error:
-        return Finding(probe=name, verdict="no", detail=_said(error), changes={"structured_mode": "prompt"})
+        return Finding(probe=name, verdict="no", detail=_said(error))
     if JsonSchema(_CODE).accepts(extract_json(answer.text)):
         return Finding(probe=name, verdict="yes", detail="enforced by the server")
-    detail = "accepted and ignored; answers are checked here and repaired"
-    return Finding(probe=name, verdict="no", detail=detail, changes={"structured_mode": "prompt"})
+    return Finding(
+        probe=name, verdict="no", detail="accepted and ignored; answers are checked here and repaired"
+    )
+
+
+def schema_unsent(mode: str) -> Finding:
+    """What is known of schemas where the profile sends none."""
+    detail = f"none is sent: the profile asks for values in {mode} mode"
+    return Finding(probe="json schema", verdict="unknown", detail=detail)
 
 
 async def probe_tools(probing: Probing, *, schema_enforced: bool) -> Finding:
