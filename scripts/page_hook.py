@@ -8,10 +8,12 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 BUILT = Path("src/dialoom/server/page")
+STEPS = (("ci", "--no-audit", "--no-fund"), ("run", "build"))
+STEP_SECONDS = 900.0
 
 
 class PageHook(BuildHookInterface[Any]):
-    """Runs `npm ci` and `npm run build` in web/; without npm the plain page is served."""
+    """Runs `npm ci` and `npm run build` in web/; where that fails it says so: the plain page is served."""
 
     PLUGIN_NAME = "custom"
 
@@ -23,5 +25,10 @@ class PageHook(BuildHookInterface[Any]):
         if npm is None:
             self.app.display_warning("npm is not here: the wheel serves the plain page only")
             return
-        for step in (["ci", "--no-audit", "--no-fund"], ["run", "build"]):
-            subprocess.run([npm, *step], cwd=root / "web", check=True)
+        try:
+            for step in STEPS:
+                subprocess.run([npm, *step], cwd=root / "web", check=True, timeout=STEP_SECONDS)
+        except (OSError, subprocess.SubprocessError) as error:  # no network, or a Node that is too old
+            shutil.rmtree(root / BUILT, ignore_errors=True)
+            told = f"the page could not be built ({error}): the wheel serves the plain page only"
+            self.app.display_warning(told)
