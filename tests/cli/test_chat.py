@@ -57,7 +57,7 @@ def test_an_index_that_is_there_is_used_without_asking(
 def test_commands_are_understood_and_unknown_ones_said(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    typing(monkeypatch, "", "/help", "/history", "/nonsense now", "/new", "/exit")
+    typing(monkeypatch, "", "/help", "/history", "/nonsense now", "/new", "/exit now", "/help")
     shown = terminal.run("chat")
     assert shown.out.startswith("/help             this list\n")
     assert shown.out.endswith(

@@ -250,6 +250,17 @@ async def test_skills_are_trusted_and_switched_on_and_prompts_are_said(
     assert '<skill name="rhyme">\nRhyme.\n</skill>' in sent(server)[0][0]
 
 
+def test_the_name_of_a_projects_skill_cannot_write_on_the_screen(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder = tmp_path / ".agents/skills/odd"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text('---\nname: "odd\\e[2J"\ndescription: Odd.\n---\nBe odd.\n')
+    typing(monkeypatch, "/skills", "/model m\x1b[2J")
+    shown = terminal.run("chat", "--offline")
+    assert shown.out == f"odd [2J (not trusted, in {folder}): Odd.\nm [2J answers\n"
+
+
 def test_without_skills_the_place_for_them_is_named(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:

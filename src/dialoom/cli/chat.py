@@ -144,7 +144,7 @@ class _Chat:
         while True:
             try:
                 line = _read_line()
-                if line is None or line.strip() in {"/quit", "/exit"}:
+                if line is None or line.split()[:1] in (["/quit"], ["/exit"]):
                     return
                 self._guarded(lambda line=line: self._take(line.strip()))
             except KeyboardInterrupt:
@@ -296,19 +296,19 @@ class _Chat:
         if name:
             use_model(self._center, self._opened, name)
         self._dialog.set_model_id(name or self._dialog.model_id)
-        print(f"{self._dialog.model_id or self._opened.choice.label} answers")
+        print(f"{one_line(self._dialog.model_id or self._opened.choice.label)} answers")
 
     def _print_tools(self, _: str) -> None:
         own = (*self._center.tool_names, *self._dialog.tool_names)
-        served = (f"{server.name} (server)" for server in self._center.mcps)
+        served = (f"{one_line(server.name)} (server)" for server in self._center.mcps)
         print(*([*own, *served] or ["no tools; dialoom chat --tool calculator --tool clock"]), sep="\n")
 
     def _print_skills(self, _: str) -> None:
         found, on = self._skills.find(), self._dialog.active_skills
         for skill in found.skills:
-            print(f"{skill.name}{' (on)' if skill.name in on else ''}: {one_line(skill.description)}")
+            print(one_line(f"{skill.name}{' (on)' if skill.name in on else ''}: {skill.description}"))
         for skill in (each.skill for each in found.untrusted):
-            print(f"{skill.name} (not trusted, in {skill.folder}): {one_line(skill.description)}")
+            print(one_line(f"{skill.name} (not trusted, in {skill.folder}): {skill.description}", 500))
         for warning in found.warnings:
             say(one_line(warning, 300))
         if not found.skills and not found.untrusted:
@@ -341,7 +341,7 @@ class _Chat:
 
     def _export(self, rest: str) -> None:
         path = Path(rest)
-        kind = EXPORTS.get(path.suffix)
+        kind = EXPORTS.get(path.suffix.lower())
         if kind is None:
             raise UsageError(f"name a file that ends in {', '.join(EXPORTS)}: /export talk.md")
         self._check_said()
