@@ -169,6 +169,7 @@ def help_desk(sitting: Sitting) -> None:
     page.hover(".composer")
     shot(page, "workbench", top=True)
     page.click("button[aria-label='New conversation']")
+    page.set_viewport_size({"width": 1440, "height": 920})
     ask(page, "Please refund order 1042")
     expect(page.locator("[data-type=Approval]")).to_be_visible()
     page.click("#tab-run")

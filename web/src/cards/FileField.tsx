@@ -26,7 +26,11 @@ export function FileField({ common, value, accept, onChange }: Props) {
   };
   return (
     <div className="file" onDragOver={(event) => event.preventDefault()} onDrop={(event) => { event.preventDefault(); void choose(event.dataTransfer.files[0]); }}>
-      <input {...common} type="file" accept={accept} disabled={busy} onChange={(event) => void choose(event.target.files?.[0])} />
+      {/* the browser's own button speaks the browser's language, not the page's */}
+      <label className="button">
+        {t(busy ? "uploading" : "chooseFile")}
+        <input {...common} className="off-screen" type="file" accept={accept} disabled={busy} onChange={(event) => void choose(event.target.files?.[0])} />
+      </label>
       {value !== "" && <span className="help">{name || t("fileChosen")}</span>}
     </div>
   );
