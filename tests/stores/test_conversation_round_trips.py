@@ -3,6 +3,7 @@
 import asyncio
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,8 +40,8 @@ class Stores(NamedTuple):
     back: SqliteConversationStore
 
 
-@pytest.fixture(scope="module")
-def stores() -> Iterator[Stores]:
+@contextmanager
+def opened() -> Iterator[Stores]:
     place = str(MEMORY) if MEMORY.is_dir() else None
     with (
         tempfile.TemporaryDirectory(prefix="dialoom-test-", dir=place) as folder,
@@ -50,6 +51,19 @@ def stores() -> Iterator[Stores]:
         SqliteConversationStore(Path(folder, "back.sqlite")) as back,
     ):
         yield Stores(runner, sqlite, yaml, back)
+
+
+@pytest.fixture(scope="module")
+def stores() -> Iterator[Stores]:
+    with opened() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def searched() -> Iterator[Stores]:
+    """Stores in which nothing can be found but what a test has just put there."""
+    with opened() as made:
+        yield made
 
 
 def check_round_trip(conversation: Conversation, stores: Stores) -> None:
@@ -77,11 +91,10 @@ def test_a_conversation_goes_through_the_stores_and_loses_nothing(
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("half", ["one half", "the other"])  # two workers of the suite share the work
-@settings(max_examples=5_000, deadline=None)
+@settings(max_examples=10_000, deadline=None)
 @given(conversation=CONVERSATIONS)
 def test_ten_thousand_conversations_survive_all_stores_and_readers(
-    stores: Stores, conversation: Conversation, half: str
+    stores: Stores, conversation: Conversation
 ) -> None:
     check_codecs(conversation)
     check_round_trip(conversation, stores)
@@ -113,19 +126,21 @@ def queries(draw: st.DrawFn, texts: Sequence[str]) -> str:
 
 @settings(max_examples=40, deadline=None)
 @given(conversation=CONVERSATIONS, data=st.data())
-def test_every_store_finds_the_same(stores: Stores, conversation: Conversation, data: st.DataObject) -> None:
+def test_every_store_finds_the_same(
+    searched: Stores, conversation: Conversation, data: st.DataObject
+) -> None:
     texts = [conversation.header.title, *(text for _, text in what_people_see(conversation))]
     query = data.draw(queries(texts))
 
     async def find() -> list[bool]:
         found: list[bool] = []
-        for store in (MemoryConversationStore(), stores.sqlite, stores.yaml):
+        for store in (MemoryConversationStore(), searched.sqlite, searched.yaml):
             await store.create(conversation)
             found.append(bool((await store.page(query=query)).headers))
             await store.delete(conversation.id)
         return found
 
-    assert len(set(stores.runner.run(find()))) == 1
+    assert len(set(searched.runner.run(find()))) == 1
 
 
 @settings(max_examples=60, deadline=None)
