@@ -1,5 +1,6 @@
 """Agents ask each other, and hand over to each other."""
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -21,6 +22,7 @@ from dialoom.base.errors import UsageError
 from dialoom.graph import Chunk, RunOptions
 from dialoom.llm import (
     ChatOptions,
+    Gate,
     Message,
     MockProvider,
     ResponseStream,
@@ -30,7 +32,7 @@ from dialoom.llm import (
 )
 from dialoom.llm.options import DEFAULT_OPTIONS
 from dialoom.stores import SqliteCheckpointStore
-from dialoom.tools import ToolOptions, ToolRegistry
+from dialoom.tools import ToolContext, ToolOptions, ToolRegistry, ToolRun, tool
 from tests.agent.tools import add, call, refund
 
 
@@ -155,6 +157,26 @@ async def test_an_agent_as_a_tool_works_without_an_agent_around_it_but_nobody_ca
     )
     alone = await ToolRegistry([asks.as_tool("Pays back.")]).execute(call("c1", "expert", question="?"))
     assert alone.content == ('{"error":"needs_approval","tool":"expert","message":"it waits for a person"}')
+
+
+async def test_an_agent_asked_alone_lends_its_tools_what_the_run_lends_and_stops_with_it() -> None:
+    found: list[object] = []
+
+    @tool
+    async def look(ctx: ToolContext) -> str:
+        found.append(ctx.deps)
+        return "seen"
+
+    gate = Gate()
+    model = MockProvider().queue_tool_calls(call("x1", "look")).queue_text("Seen.").queue_events(gate)
+    tools = ToolRegistry([ReActAgent(model, [look], name="expert").as_tool("Looks.")])
+    answered = await tools.execute(call("c1", "expert", question="Is it there?"), ToolRun(deps="the depot"))
+    assert (answered.content, found) == ("Seen.", ["the depot"])
+    run = ToolRun()
+    asked = asyncio.ensure_future(tools.execute(call("c2", "expert", question="And now?"), run))
+    await gate.reached.wait()
+    run.cancel.cancel()
+    assert (await asked).cancelled
 
 
 def pair() -> tuple[ReActAgent, MockProvider, MockProvider]:

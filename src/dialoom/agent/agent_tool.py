@@ -79,7 +79,9 @@ class AgentTool(TaskTool):
     def _observed(self, result: AgentResult) -> ToolResult:
         if not result.finished:
             more = {"message": result.error or "it waits for a person"}
-            return failed(result.stop_reason, tool=self.name, more=more)
+            reason = result.stop_reason
+            flag = reason if reason in ("cancelled", "timeout") else None
+            return failed(reason, tool=self.name, more=more, flag=flag)
         if self._spec.output is None:
             return ToolResult(content=result.answer)
         plain = to_plain(result.output)
