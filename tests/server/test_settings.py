@@ -7,6 +7,11 @@ import pytest
 from dialoom.base.errors import StoreError, UsageError
 from dialoom.cli.app import run
 from dialoom.cli.exits import ExitCode
+from dialoom.cli.serve_kit import add_kit, own_kit
+from dialoom.conversation import MemoryConversationStore
+from dialoom.dialog import Center, Kit, Prompt, Skill, Stores
+from dialoom.graph import MemoryCheckpointStore
+from dialoom.mcp import MCPServerConfig
 from dialoom.server import RateLimit, ServerSettings
 from dialoom.server.rate import Buckets
 from dialoom.server.serving import listen
@@ -150,3 +155,18 @@ def test_an_empty_name_of_a_folder_is_refused_before_anything_is_written(
     assert run(["serve", "--offline", "--data", ""]) is ExitCode.USAGE
     assert "--data is empty; name a file or folder" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_persons_own_skills_and_prompts_are_offered_and_no_tool_server_of_theirs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert own_kit() == Kit()
+    center = Center(Stores(MemoryConversationStore(), MemoryCheckpointStore()))
+    center.add_skill(Skill(name="brief", description="Answers in one line."))
+    center.add_prompt(Prompt(name="ask", template="How deep is {{ well }}?"))
+    center.add_mcp(MCPServerConfig("wells").set_command("wells"))
+    center.save_settings(tmp_path / "dialoom/center.json")
+    other = Center(Stores(MemoryConversationStore(), MemoryCheckpointStore()))
+    add_kit(other, own_kit())
+    assert (other.skills, other.prompts, other.mcps) == (center.skills, center.prompts, ())

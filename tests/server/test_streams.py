@@ -187,15 +187,17 @@ async def test_a_card_cut_off_shows_its_older_state_again(parts: Parts, tmp_path
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(("number", "turns"), [(signal.SIGTERM, (1, 2)), (signal.SIGINT, (1,))])
 def test_the_command_serves_and_ends_by_a_signal_with_a_run_that_can_be_gone_on_with(
-    tmp_path: Path, number: signal.Signals
+    tmp_path: Path, number: signal.Signals, turns: tuple[int, ...]
 ) -> None:
     script = tmp_path / "serve.py"
     script.write_text(COMMAND)
-    environment = {**os.environ, "DIALOOM_SERVER_TOKEN": TOKEN}
+    environment = {**os.environ, "DIALOOM_SERVER_TOKEN": TOKEN, "XDG_CONFIG_HOME": str(tmp_path)}
+    (tmp_path / "dialoom").mkdir()
+    (tmp_path / "dialoom/center.json").write_text(OWN_KIT)
     conversation = ""
-    for turn in (1, 2):
+    for turn in turns:
         child = subprocess.Popen(
             [sys.executable, str(script), str(tmp_path)],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment,
@@ -208,6 +210,10 @@ def test_the_command_serves_and_ends_by_a_signal_with_a_run_that_can_be_gone_on_
                 base_url=url, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=BOUND
             ) as client:
                 if turn == 1:
+                    offered = [
+                        client.get(f"/api/v1/{kind}").json()["items"] for kind in ("skills", "prompts")
+                    ]
+                    assert [[each["name"] for each in items] for items in offered] == [["brief"], ["ask"]]
                     conversation = client.post("/api/v1/conversations", json={}).json()["id"]
                     path = f"/api/v1/conversations/{conversation}"
                     client.post(f"{path}/messages", json={"text": "Count"})
@@ -227,6 +233,11 @@ def test_the_command_serves_and_ends_by_a_signal_with_a_run_that_can_be_gone_on_
                     child.send_signal(number)
                     child.communicate(timeout=BOUND)
 
+
+OWN_KIT = """{
+    "skills": [{"name": "brief", "description": "Answers in one line.", "instructions": "Be brief."}],
+    "prompts": [{"name": "ask", "template": "How deep is {{ well }}?"}]
+}"""
 
 COMMAND = """
 import sys

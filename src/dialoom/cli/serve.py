@@ -21,9 +21,10 @@ from dialoom.cli.progress import say
 from dialoom.cli.serve_flags import ServeFlags
 from dialoom.cli.serve_geo import GEO_HANDLERS
 from dialoom.cli.serve_graphs import graph_definitions
+from dialoom.cli.serve_kit import add_kit, own_kit
 from dialoom.cli.serve_tools import tool_servers, tool_source
 from dialoom.conversation.cards import FormRegistry, builtin_cards
-from dialoom.dialog import Center, RunPolicy, Stores
+from dialoom.dialog import Center, Kit, RunPolicy, Stores
 from dialoom.llm import Model
 from dialoom.mcp import MCPServerConfig
 from dialoom.rag import Embedder, RagConfig
@@ -44,6 +45,7 @@ DOCS = "docs"
 def run_server(flags: ServeFlags, knowledge: KnowledgeFlags, model: ModelFlags) -> ExitCode:
     """Serve until Ctrl-C or SIGTERM. The stores outlive the event loop, so that a run can be gone on with."""
     settings, servers, definitions = _settings(flags), tool_servers(flags), graph_definitions(flags.graph)
+    kit = own_kit()
     with ExitStack() as stack:
         listening = stack.enter_context(listen(settings))
         settings = msgspec.structs.replace(settings, port=listening.getsockname()[1])
@@ -52,7 +54,7 @@ def run_server(flags: ServeFlags, knowledge: KnowledgeFlags, model: ModelFlags) 
             checkpoints = stack.enter_context(
                 SqliteCheckpointStore(flags.data / "checkpoints.sqlite", types=AGENT_TYPES)
             )
-        wired = _Wired(conversations, checkpoints, servers, definitions)
+        wired = _Wired(conversations, checkpoints, servers, definitions, kit)
         asyncio.run(_run(settings, listening, wired, knowledge=knowledge, model=model))
     say("stopped")
     return ExitCode.OK
@@ -100,6 +102,7 @@ class _Wired(msgspec.Struct, frozen=True):
     checkpoints: SqliteCheckpointStore
     servers: tuple[MCPServerConfig, ...]
     definitions: dict[str, Any]
+    kit: Kit
 
 
 async def _run(
@@ -123,6 +126,7 @@ async def _run(
             made = Center(stores, forms=forms, cards=cards, policy=policy, tool_source=source)
             made.add_provider(opened.provider, default=True, models=_models(opened))
             made.add_tool(calculator).add_tool(clock_tool())
+            add_kit(made, wired.kit)
             for server in wired.servers:
                 made.add_mcp(server)
             return made.add_skill(GROUNDED) if grounded else made
