@@ -1,10 +1,15 @@
 """A folder is brought in once; afterwards only what changed is."""
 
+import asyncio
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
+import pytest
 from rich.console import Console
 
+from dialoom.cli.knowledge import check_documents
 from dialoom.cli.progress import IngestBar, report_lines
 from dialoom.rag import (
     DocumentDone,
@@ -16,9 +21,10 @@ from dialoom.rag import (
     IngestStarted,
     SyncReport,
 )
+from dialoom.rag.extract.pool import shared_pool
 from dialoom.stores import SqliteVectorStore
 from dialoom.testing.wire import WireReply, WireRequest, WireServer
-from tests.cli.terminal import Terminal
+from tests.cli.terminal import SOON, Terminal
 
 
 def first_line(text: str) -> str:
@@ -170,3 +176,22 @@ async def test_a_refused_key_ends_an_ingest_in_one_line(terminal: Terminal, docs
     assert (shown.code, shown.out) == (6, "")
     assert [line for line in shown.err.splitlines() if line.startswith("dialoom: ")] == [shown.err.strip()]
     assert "key" in shown.err
+
+
+async def test_a_stop_does_not_wait_for_the_first_look_at_a_file_that_takes_long(tmp_path: Path) -> None:
+    (tmp_path / "deep.html").write_text("<div>" * 200_000)
+    readers = shared_pool()
+    assert readers is not None
+    looking = asyncio.create_task(check_documents(tmp_path, tmp_path / "index.sqlite"))
+    await asyncio.to_thread(wait_until, lambda: bool(readers.processes()))
+    looking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await looking
+    await asyncio.to_thread(wait_until, lambda: not readers.processes())
+
+
+def wait_until(happened: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SOON
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

@@ -1,9 +1,11 @@
 """A folder and a store in agreement, in memory and on disk."""
 
+import asyncio
 import errno
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 import pytest
@@ -327,6 +329,30 @@ async def test_a_cancelled_sync_keeps_what_it_has_and_the_next_one_goes_on(
     at_once = CancelScope()
     at_once.cancel()
     assert report(await sync(folder, store, cancel=at_once)).unchanged == 0
+
+
+async def test_a_stop_does_not_wait_for_a_file_that_takes_long(folder: Path, store: SyncStore) -> None:
+    reached, opened = Event(), Event()
+
+    class Slow:
+        def load(self, source: Source) -> Loaded:
+            reached.set()
+            assert opened.wait(30)
+            return Loaded(source=source.id, documents=[])
+
+    write(folder, "a.slow", "slow")
+    cancel = CancelScope()
+    reading = asyncio.create_task(
+        sync(folder, store, options=LoadOptions(loaders={".slow": Slow()}), cancel=cancel)
+    )
+    try:
+        assert await asyncio.to_thread(reached.wait, 30)
+        cancel.cancel()
+        async with asyncio.timeout(30):
+            stopped = report(await reading)
+    finally:
+        opened.set()
+    assert (stopped.cancelled, stopped.done, stopped.failed, len(store)) == (True, 0, 0, 0)
 
 
 async def test_large_files_are_committed_as_they_come(folder: Path) -> None:

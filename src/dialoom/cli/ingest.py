@@ -5,7 +5,7 @@ from pathlib import Path
 from dialoom.cli.embedder import open_embedder
 from dialoom.cli.exits import ExitCode, complain
 from dialoom.cli.flags import DEFAULT_INDEX
-from dialoom.cli.knowledge import bring_in, check_readable, tell
+from dialoom.cli.knowledge import bring_in, check_documents, tell
 from dialoom.cli.progress import counted, say
 from dialoom.rag import Embedder, SyncReport
 from dialoom.stores import SqliteVectorStore
@@ -20,7 +20,7 @@ async def ingest(
     where it stood when the same command is given again. `rebuild` empties the index first, whatever made it.
     `config` names the settings, whose `[embedding]` makes the vectors.
     """
-    check_readable(docs, index)
+    await check_documents(docs, index)
     async with open_embedder(config) as embedder:
         with SqliteVectorStore(index) as store:
             report = await _bring_in(docs, store, embedder, rebuild=rebuild)
@@ -34,7 +34,7 @@ async def _bring_in(docs: Path, store: SqliteVectorStore, embedder: Embedder, *,
     if rebuild:
         store.clear()
     report = await bring_in(docs, store, embedder)
-    tell(report, docs, always=True)
+    tell(report, docs, always=not report.cancelled)
     held = f"{counted(len(store), 'passage')} of {counted(len(store.documents()), 'document')}"
     say(f"{store.path}: {held}")
     return report

@@ -1,5 +1,6 @@
 """Documents on disk and the index made of them."""
 
+import asyncio
 import os
 import re
 import stat
@@ -25,6 +26,7 @@ from dialoom.rag import (
     iter_documents,
     sync_folder,
 )
+from dialoom.rag.extract.pool import end_readers
 from dialoom.rag.loaders.load import document_id
 from dialoom.stores import SqliteVectorStore
 
@@ -73,6 +75,8 @@ async def bring_in(docs: Path, store: SqliteVectorStore, embedder: Embedder | No
                 bar.show(event)
                 if isinstance(event, IngestFinished):
                     report = event.report
+    if report.cancelled:
+        end_readers()
     return report
 
 
@@ -81,6 +85,15 @@ def tell(report: SyncReport, docs: Path, *, always: bool) -> None:
     if always or report.done or report.removed or report.failed:
         for line in report_lines(report, str(docs)):
             say(line)
+
+
+async def check_documents(docs: Path, index: Path) -> None:
+    """Do as `check_readable` does, without being deaf to Ctrl-C while a file takes long."""
+    try:
+        await asyncio.to_thread(check_readable, docs, index)
+    except asyncio.CancelledError:
+        end_readers()
+        raise
 
 
 def check_readable(docs: Path, index: Path) -> None:

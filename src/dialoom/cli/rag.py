@@ -10,7 +10,7 @@ from dialoom.base.errors import UsageError
 from dialoom.cli.embedder import open_embedder
 from dialoom.cli.exits import ExitCode, check_stdout
 from dialoom.cli.flags import DEFAULT_INDEX, KnowledgeFlags, ModelFlags, ServiceFlags
-from dialoom.cli.knowledge import check_readable, load_options
+from dialoom.cli.knowledge import check_documents, load_options
 from dialoom.cli.model import announce, open_model
 from dialoom.cli.progress import counted, say
 from dialoom.rag import (
@@ -21,7 +21,7 @@ from dialoom.rag import (
     load_document,
     load_eval_set,
 )
-from dialoom.rag.extract.pool import shared_pool
+from dialoom.rag.extract.pool import end_readers
 from dialoom.rag.service import ServiceSettings, access_from, serve
 from dialoom.stores import SqliteVectorStore
 
@@ -35,7 +35,7 @@ async def rag_service(knowledge: KnowledgeFlags, model: ModelFlags, service: Ser
             f"a read-only service needs an index, and there is no {knowledge.index}; make it first"
         )
     if knowledge.docs is not None and not access.read_only:
-        check_readable(knowledge.docs, knowledge.index)
+        await check_documents(knowledge.docs, knowledge.index)
     async with open_model(model) as opened, open_embedder(model.config) as embedder:
         with SqliteVectorStore(knowledge.index, read_only=access.read_only) as store:
             announce(opened.choice)
@@ -56,8 +56,7 @@ async def rag_service(knowledge: KnowledgeFlags, model: ModelFlags, service: Ser
             )
             with _stdout_for_answers() as answers:
                 await serve(sys.stdin, answers, settings)
-            if readers := shared_pool():
-                readers.close()  # nobody waits any more for a file that one of them may still be reading
+            end_readers()
     return ExitCode.OK
 
 

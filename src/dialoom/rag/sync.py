@@ -5,14 +5,15 @@ import hashlib
 import os
 import tempfile
 from collections import deque
-from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 
 import msgspec
 
-from dialoom.base.cancel import CancelScope
+from dialoom.base.cancel import Cancelled, CancelScope
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
+from dialoom.llm.switch import StopSwitch
 from dialoom.rag.chunk import Chunker
 from dialoom.rag.embed import Embedder
 from dialoom.rag.ingest import CutDocument, DocumentFailure, embed_all, failure
@@ -86,7 +87,8 @@ async def sync_folder(
 
     Files of unchanged size and time are not read, files of unchanged content are not embedded. Work is
     committed in batches as it comes, so a sync that was stopped or killed goes on where it stood; a
-    cancelled one stops between batches and removes nothing. Files synced from another root stay.
+    cancelled one leaves out the batch that is being read and removes nothing. Files synced from another
+    root stay.
 
     Raises, before any work, `LoadError` for a root that is not there and `ManifestMismatchError` for a
     store built by another embedder or chunker; `StoreError` when the store fails, and `ProviderError` when a
@@ -121,13 +123,15 @@ class _Sync:
         for item in skipped:
             yield ledger.skipped(item.path, item.reason)
         outcomes = self._outcomes(files, root, known)
+
+        def read_on() -> Awaitable[list[_Outcome]]:
+            return asyncio.to_thread(self._take, outcomes, cancel)
+
         try:
-            while not cancel.cancelled:
-                batch = await asyncio.to_thread(self._take, outcomes, cancel)
-                if not batch:
-                    break
-                for event in await self._store_batch(batch, ledger):
-                    yield event
+            with StopSwitch(cancel) as switch:
+                while batch := await _unless_cancelled(switch, read_on):
+                    for event in await self._store_batch(batch, ledger):
+                        yield event
         finally:
             with suppress(ValueError):  # the thread of a cancelled task is still in it, and will be the last
                 outcomes.close()
@@ -263,6 +267,16 @@ class _Sync:
             return await embed_large(self._embedder, outcome.documents, file)
         except OSError as error:  # the disk is full
             return failure(outcome.record.source, error)
+
+
+async def _unless_cancelled(
+    switch: StopSwitch, read_on: Callable[[], Awaitable[list[_Outcome]]]
+) -> list[_Outcome]:
+    """The next batch; none after a stop, which does not wait for a file that takes long."""
+    try:
+        return await switch.wait(read_on)
+    except Cancelled:
+        return []
 
 
 def _all_or_the_failure(

@@ -107,6 +107,12 @@ def shared_pool() -> ExtractorPool | None:
     return _SHARED.get()
 
 
+def end_readers() -> None:
+    """End the readers of this program, on its way out: nobody waits for what they may still be reading."""
+    if pool := shared_pool():
+        pool.close()
+
+
 class _Shared:
     """One pool per process, made when it is first asked for."""
 
