@@ -294,8 +294,10 @@ def _options(asked: ChatRequest) -> ChatOptions:
     stop = (asked.stop,) if isinstance(asked.stop, str) else tuple(asked.stop or ())
     tools, choice = asked.tools or [], asked.tool_choice
     if isinstance(choice, WantedTool):  # offered alone, it is the one that is called
-        tools = [each for each in tools if each.function.name == choice.function.name]
-        choice = "required" if tools else None
+        wanted, choice = choice.function.name, "required"
+        tools = [each for each in tools if each.function.name == wanted]
+        if not tools:
+            raise UsageError(f"tool_choice names {wanted[:80]!r}, which is not among the tools; offer it")
     return ChatOptions(
         temperature=asked.temperature,
         top_p=asked.top_p,
