@@ -152,6 +152,14 @@ async def test_a_thread_of_a_store_is_continued_by_the_next_question() -> None:
     assert result.events == (result.events[0], AgentFinished(answer="On the Rhone."))
 
 
+async def test_a_thread_of_a_store_that_is_over_gives_its_result_again() -> None:
+    model = MockProvider().queue_text("Lyon.")
+    agent = ReActAgent(model, store=MemoryCheckpointStore())
+    over = await agent.run("A city?", THREAD)
+    assert await agent.resume("t") == over
+    assert len(model.requests) == 1
+
+
 async def test_a_second_run_on_a_thread_is_refused_while_the_first_goes_on() -> None:
     release = asyncio.Event()
 

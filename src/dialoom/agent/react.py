@@ -176,8 +176,9 @@ class ReActAgent:
         """Go on with a result that is not finished, or with a thread of the store.
 
         `answers` gives, by call id, what people said: `Approve()`, `Deny(reason)` or `Edit(arguments)`, or
-        the answer to what a tool asked. Calls that are not answered keep waiting. Raises `UsageError` when
-        no such call waits, and for a result that is over.
+        the answer to what a tool asked. Calls that are not answered keep waiting. A thread of the store that
+        is over gives its result again. Raises `UsageError` when no such call waits, for an answer that
+        decides nothing or comes a second time, and without a store for a result that is over.
         """
         expect_options(options)
         place, command = await self._place(where, answers)
