@@ -31,6 +31,7 @@ def test_from_the_link_to_an_exported_conversation(
 ) -> None:
     page = context.new_page()
     page.goto(link)
+    expect(page.locator(".title .chip")).to_have_text("quotes passages, no model")
     ask(page, "How many days does the shop hold a click and collect order?")
     answer = page.locator(".entry.assistant:not(.live) .text")
     expect(answer).to_contain_text("9 days")

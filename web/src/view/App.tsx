@@ -9,6 +9,7 @@ import { useCell } from "../state/store";
 import { Composer } from "./Composer";
 import { IconButton } from "./icons";
 import { away, drawer, toggleList } from "./layout";
+import { modelWords } from "./modelWords";
 import { Rail } from "./Rail";
 import { shortcut } from "./shortcuts";
 import { Transcript } from "./Transcript";
@@ -79,8 +80,8 @@ function Title({ open }: { open: boolean }) {
   useEffect(() => {
     document.title = `${title} – dialoom`;
   }, [title]);
-  const chosen = model ? (models.find((one) => one.provider === provider && one.model === model)?.label ?? model) : null;
-  const answers = chosen ?? (models.length === 1 ? models[0]?.label : t("chosenByServer"));
+  const chosen = model ? models.find((one) => one.provider === provider && one.model === model) : models.length === 1 ? models[0] : undefined;
+  const answers = chosen ? modelWords(chosen) : (model ?? t("chosenByServer"));
   return (
     <div className="title" aria-busy={busy}>
       <h1>{title}</h1>

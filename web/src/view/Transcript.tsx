@@ -17,13 +17,17 @@ export function Transcript({ open }: { open: Conversation }) {
   const place = useRef<HTMLDivElement>(null);
   const atBottom = useRef(true);
   const height = useRef(0);
+  const followed = useRef(0);
   const [behind, setBehind] = useState(false);
 
   useLayoutEffect(() => {
     const box = place.current;
     if (box === null) return;
-    if (atBottom.current) box.scrollTop = box.scrollHeight;
-    else setBehind(true);
+    // words may come before the browser tells of a reader who just scrolled up
+    if (followed.current - box.scrollTop >= NEAR_PX && !isNearEnd(box)) atBottom.current = false;
+    if (!atBottom.current) return setBehind(true);
+    box.scrollTop = box.scrollHeight;
+    followed.current = box.scrollTop;
   }, [open.entries, open.run?.text, open.run?.reasoning, open.run?.toolCalls, open.run?.status]);
 
   // what was put in front pushes everything down: go with it
@@ -44,7 +48,8 @@ export function Transcript({ open }: { open: Conversation }) {
   const scrolled = () => {
     const box = place.current;
     if (box === null) return;
-    atBottom.current = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_PX;
+    atBottom.current = isNearEnd(box);
+    followed.current = box.scrollTop;
     height.current = box.scrollHeight;
     if (atBottom.current) setBehind(false);
     if (box.scrollTop < NEAR_PX) void older();
@@ -85,6 +90,10 @@ export function Transcript({ open }: { open: Conversation }) {
       )}
     </div>
   );
+}
+
+function isNearEnd(box: HTMLElement): boolean {
+  return box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_PX;
 }
 
 /** Whether the newest words wait for an answer that nobody is giving. */

@@ -3,6 +3,7 @@ import { t } from "../../i18n/i18n";
 import { attempt, changedHeader, heading, me } from "../../state/page";
 import { useCell } from "../../state/store";
 import type { Choices } from "../../wire";
+import { modelWords } from "../modelWords";
 import { useList } from "./useList";
 
 interface Skill {
@@ -29,7 +30,7 @@ export function ConversationPage() {
         {t("model")}
         <select value={choices.model ? `${choices.provider} ${choices.model}` : ""} onChange={(event) => void change(pick(event.target.value))}>
           <option value="">{t("chosenByServer")}</option>
-          {models.map((model) => <option key={model.label} value={`${model.provider} ${model.model}`}>{model.label}</option>)}
+          {models.map((model) => <option key={model.label} value={`${model.provider} ${model.model}`}>{modelWords(model)}</option>)}
         </select>
       </label>
       <label>
