@@ -13,9 +13,12 @@ from dialoom.llm import (
     OllamaProvider,
     OpenAIEmbeddings,
     OpenAIProvider,
+    Prices,
     Provider,
+    ToolModeProvider,
     WireProfile,
     chat,
+    system,
     user,
 )
 
@@ -73,3 +76,26 @@ def test_an_address_or_a_key_that_is_none_is_named_and_not_shown() -> None:
     for with_key in (OpenAIProvider, AnthropicProvider, OllamaProvider):
         with pytest.raises(UsageError, match="the api key is a value of type bytes and no text"):
             with_key("http://h", secret)
+
+
+async def test_one_text_is_not_taken_for_its_letters() -> None:
+    letters: Any = "hello"
+    numbers: Any = [3]
+    async with OpenAIEmbeddings("http://127.0.0.1:9/v1", model="m") as embeddings:
+        with pytest.raises(UsageError, match=r"texts is one text; give several, like texts=\('hello',\)"):
+            await embeddings.embed(letters)
+        with pytest.raises(UsageError, match="a text to embed is a value of type int and no text"):
+            await embeddings.embed(numbers)
+
+
+def test_a_message_of_no_words_a_price_below_zero_and_an_unknown_mode_are_refused() -> None:
+    nothing: Any = None
+    unknown: Any = "sometimes"
+    with pytest.raises(UsageError, match=r"a message is None and no text; write it like user\('...'\)"):
+        user(nothing)
+    with pytest.raises(UsageError, match=r"a message is None and no text; write it like system\('...'\)"):
+        system(nothing)
+    with pytest.raises(UsageError, match="the price of input is -1; use a number from 0 on"):
+        Prices.from_json('{"models": {"m": {"input": -1}}}')
+    with pytest.raises(UsageError, match="there is no tool mode 'sometimes'; use auto, native, schema, off"):
+        ToolModeProvider(MockProvider(), mode=unknown)

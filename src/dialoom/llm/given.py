@@ -1,5 +1,6 @@
 """What a program hands over, looked at where it is handed over: a slip is named there, in one line."""
 
+from decimal import Decimal
 from math import isfinite
 
 from dialoom.base.errors import UsageError
@@ -26,7 +27,11 @@ def expect_texts(value: object, what: str) -> None:
 
 def expect_number(value: object, what: str, *, least: float) -> None:
     """Raise `UsageError` unless `value` is None or a number that is no less than `least`."""
-    if value is None or (isinstance(value, int | float) and isfinite(value) and value >= least):
+    if value is None:
         return
-    shown = value if isinstance(value, int | float) else named(value)
+    shown = named(value)
+    if isinstance(value, int | float | Decimal):
+        if (isinstance(value, int) or isfinite(value)) and value >= least:
+            return
+        shown = str(value)
     raise UsageError(f"{what} is {shown}; use a number from {least:g} on, or None to leave it to the server")

@@ -7,6 +7,7 @@ import msgspec
 from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line
 from dialoom.llm.files import FilePart
+from dialoom.llm.given import expect_text
 from dialoom.llm.usage import Usage
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -178,13 +179,17 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def system(text: str) -> Message:
-    """Return instructions for the model."""
-    return Message(role="system", parts=(TextPart(text),))
+    """Return instructions for the model. Raises `UsageError` for what is no text."""
+    return Message(role="system", parts=(TextPart(expect_text(text, "a message", "system('...')")),))
 
 
 def user(text: str, *, sources: tuple[SourcePart, ...] = (), files: tuple[FilePart, ...] = ()) -> Message:
-    """Return what a person says, after the passages it may be answered from and the files it is about."""
-    return Message(role="user", parts=(*sources, *files, TextPart(text)))
+    """Return what a person says, after the passages it may be answered from and the files it is about.
+
+    Raises `UsageError` for what is no text.
+    """
+    said = TextPart(expect_text(text, "a message", "user('...')"))
+    return Message(role="user", parts=(*sources, *files, said))
 
 
 def assistant(text: str, *, calls: tuple[ToolCall, ...] = ()) -> Message:

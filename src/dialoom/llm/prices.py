@@ -9,6 +9,7 @@ import msgspec
 
 from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line
+from dialoom.llm.given import expect_number
 from dialoom.llm.response import ChatResponse
 from dialoom.llm.usage import Usage
 
@@ -17,12 +18,19 @@ _VERSION = re.compile(r"[-@](\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The price of a million tokens of each kind. Cached parts cost like any input where nothing is said."""
+    """The price of a million tokens of each kind. Cached parts cost like any input where nothing is said.
+
+    Raises `UsageError` for one below zero.
+    """
 
     input: Decimal
     output: Decimal = Decimal(0)
     cache_read: Decimal | None = None
     cache_write: Decimal | None = None
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            expect_number(getattr(self, name), f"the price of {name}", least=0)
 
 
 class Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -12,6 +12,7 @@ from dialoom.base.errors import UsageError
 from dialoom.base.text import replace_surrogates
 from dialoom.llm.closing import ClosedOnExit
 from dialoom.llm.errors import ErrorKind, ProviderError
+from dialoom.llm.given import expect_text, expect_texts
 from dialoom.llm.openai.advice import NOT_FOUND
 from dialoom.llm.openai.vectors import Embeddings, MalformedVectorsError, read_vectors
 from dialoom.llm.profile import DEFAULT_PROFILE
@@ -92,8 +93,12 @@ class OpenAIEmbeddings(ClosedOnExit):
     async def embed(self, texts: Sequence[str], *, cancel: CancelScope | None = None) -> Embeddings:
         """Return one vector per text, in order, all of one length and finite.
 
-        Raises `ProviderError`, `Cancelled`, and `UsageError` for a blank text, which servers refuse.
+        Raises `ProviderError`, `Cancelled`, and `UsageError` for what is no text, and for a blank one, which
+        servers refuse.
         """
+        expect_texts(texts, "texts")
+        for text in texts:
+            expect_text(text, "a text to embed", "'a river'")
         blank = next((at for at, text in enumerate(texts) if not text.strip()), None)
         if blank is not None:
             raise UsageError(f"text {blank} is blank; leave it out")

@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from dialoom.base.errors import UsageError
 from dialoom.base.ids import new_id as fresh_id
 from dialoom.llm.assembly import Assembly
 from dialoom.llm.capabilities import Model
@@ -58,6 +59,9 @@ class ToolModeProvider:
         mode: ToolMode | Literal["auto"] = "auto",
         new_id: Callable[[], str] = fresh_id,
     ) -> None:
+        """Raises `UsageError` for a mode that there is not."""
+        if mode not in {"auto", *_MODES}:
+            raise UsageError(f"there is no tool mode {mode!r}; use auto, {', '.join(_MODES)}")
         self.id = provider.id
         self._provider = provider
         self._mode: ToolMode | Literal["auto"] = mode
