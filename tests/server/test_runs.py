@@ -210,7 +210,11 @@ async def test_a_run_that_fails_says_why_and_can_be_gone_on_with(
             seen = await events.until("RUN_ERROR")
             assert "the server is down" in seen[-1]["message"]
             view = (await live.client.get(f"/api/v1/runs/{sent['runId']}")).json()
-            assert (view["status"], view["error"]) == ("failed", seen[-1]["message"])
+            assert (view["status"], view["code"], view["error"]) == (
+                "failed",
+                seen[-1]["code"],
+                seen[-1]["message"],
+            )
             again = await live.client.post(f"/api/v1/runs/{sent['runId']}/resume", json={})
             assert again.status_code == 202
             await events.until("RUN_FINISHED")

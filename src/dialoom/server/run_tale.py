@@ -40,7 +40,7 @@ class RunCall(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
 
 
 class RunView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A run, with what it said and did that is no entry yet; `error` is why it failed.
+    """A run, with what it said and did that is no entry yet; `error` is why it failed, `code` that in one word.
 
     `message_id` is what the events call the message under way.
     """
@@ -54,6 +54,7 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     reasoning: str
     tool_calls: list[RunCall]
     waiting: list[str]
+    code: str
     error: str
 
 
@@ -73,7 +74,7 @@ class RunTale:
         self._reasoning: list[str] = []
         self._calls: dict[str, RunCall] = {}
         self._waiting: tuple[str, ...] = ()
-        self._error = ""
+        self._code = self._error = ""
         self._round = 0
         self._open: set[str] = set()
         self._tools_run = False
@@ -98,6 +99,7 @@ class RunTale:
             reasoning="".join(self._reasoning),
             tool_calls=list(self._calls.values()),
             waiting=list(self._waiting),
+            code=self._code,
             error=self._error,
         )
 
@@ -117,7 +119,7 @@ class RunTale:
             case RunFinished():
                 yield from self._finish(event)
             case RunFailed(code=code, message=message):
-                self._status, self._error = "failed", message
+                self._status, self._code, self._error = "failed", code, message
                 yield from self._close_texts()
                 yield {"type": "RUN_ERROR", **self._names(), "code": code, "message": message}
             case _:
