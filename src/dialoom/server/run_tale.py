@@ -40,9 +40,10 @@ class RunCall(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
 
 
 class RunView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A run, with what it said and did that is no entry yet; `error` is why it failed, `code` that in one word.
+    """A run, with what it said and did that is no entry yet.
 
-    `message_id` is what the events call the message under way.
+    `error` is why it failed, `code` the same for programs. `message_id` is what the events call the message
+    under way.
     """
 
     id: str
