@@ -22,7 +22,7 @@ from dialoom.agent import (
 )
 from dialoom.base.errors import UsageError
 from dialoom.graph import MemoryCheckpointStore, RunOptions
-from dialoom.llm import MockProvider, TextDelta, ToolCallReady, ToolCallStarted
+from dialoom.llm import Gate, MockProvider, TextDelta, ToolCallReady, ToolCallStarted
 from dialoom.tools import ToolContext, ToolExecutionPolicy, tool
 from tests.agent.tools import call, refund
 
@@ -242,6 +242,19 @@ async def test_two_answers_at_once_are_one_answer_and_one_conflict() -> None:
     both = await asyncio.gather(*(agent.resume(waiting, {"c1": Approve()}) for _ in range(2)))
     assert sorted(each.stop_reason for each in both) == ["conflict", "finished"]
     model.assert_done()
+
+
+async def test_an_answer_that_met_another_run_of_its_thread_may_be_given_again() -> None:
+    gate = Gate()
+    model = MockProvider().queue_tool_calls(ORDER_9).queue_events(gate, TextDelta("Hm.")).queue_text("Done.")
+    agent = ReActAgent(model, [refund])
+    waiting = await agent.run("Refund order 9.", THREAD)
+    other = asyncio.ensure_future(agent.run("Hello?", THREAD))
+    await gate.reached.wait()
+    assert (await agent.resume(waiting, {"c1": Approve()})).stop_reason == "conflict"
+    gate.opened.set()
+    await other
+    assert (await agent.resume(waiting, {"c1": Approve()})).finished
 
 
 async def test_a_result_whose_answer_was_refused_takes_another_one() -> None:

@@ -87,3 +87,18 @@ async def test_guards_look_at_calls_and_results_and_the_model_reads_what_they_sa
         '{"error":"blocked","tool":"add","message":"blocked by hide: not this"}',
         "five",
     ]
+
+
+async def test_after_a_handoff_the_first_agent_guards_the_answer_and_each_its_own_calls() -> None:
+    guarded = AgentSettings(guards=Guards(output=(blocks,)))
+    careful = AgentSettings(guards=Guards(before_tool=(lambda _: Block("not by me"),)))
+    expert_model = MockProvider().queue_tool_calls(call("c2", "add", a=2, b=3)).queue_text("5")
+    expert = ReActAgent(expert_model, [add], settings=careful, name="expert")
+    model = MockProvider().queue_tool_calls(call("c1", "transfer_to_expert"))
+    desk = ReActAgent(model, [expert.as_handoff("Knows sums.")], settings=guarded, name="desk")
+    result = await desk.run("2 + 3?")
+    assert (result.stop_reason, result.error) == ("blocked", "blocked by blocks: no 5")
+    assert [part.content for message in result.history for part in message.tool_results] == [
+        "expert goes on from here",
+        '{"error":"blocked","tool":"add","message":"blocked by <lambda>: not by me"}',
+    ]
