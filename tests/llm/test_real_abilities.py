@@ -78,7 +78,8 @@ async def test_a_result_goes_back_and_is_answered_in_words(local_model: LocalMod
             called = await chat(asked, [question], FORCED)
             (call,) = called.tool_calls
             history = [question, called.message, tool_result(call.id, "56", name=call.name)]
-            answer = await chat(asked, history, msgspec.structs.replace(FORCED, tool_choice="none"))
+            briefly = msgspec.structs.replace(FORCED, tool_choice="none", max_tokens=12)
+            answer = await chat(asked, history, briefly)
             assert answer.text
             assert answer.tool_calls == ()
 
