@@ -332,6 +332,10 @@ def test_an_address_to_serve_at(address: str, parts: tuple[str, int] | None) -> 
 def test_beyond_this_machine_a_token_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="can be reached by others; set DIALOOM_MCP_TOKEN"):
         place_of("0.0.0.0:80")
+    monkeypatch.setenv("DIALOOM_MCP_TOKEN", "")
+    assert place_of("127.0.0.1:80").access.token is None
+    with pytest.raises(UsageError, match="can be reached by others; set DIALOOM_MCP_TOKEN"):
+        place_of("0.0.0.0:80")
     monkeypatch.setenv("DIALOOM_MCP_TOKEN", "secret")
     monkeypatch.setenv("DIALOOM_MCP_HOSTS", "tools.example, 10.0.0.5")
     access = place_of("0.0.0.0:80").access

@@ -315,6 +315,9 @@ def test_a_server_that_others_can_reach_needs_a_token():
         HttpAccess(hosts=("tools.example",))
     with pytest.raises(UsageError, match="shorter than 32 bytes"):
         HttpAccess(state_key=b"short")
+    for token in ("", "two words", "пароль", "line\n"):
+        with pytest.raises(UsageError, match="cannot be sent in a header; use letters and digits"):
+            HttpAccess(token=token)
     assert "secret" not in repr(HttpAccess(token="secret", hosts=("tools.example",)))
 
 

@@ -127,7 +127,7 @@ def place_of(address: str) -> Place:
     host = host.strip("[]")
     if not _is_host(host) or not port.isdecimal() or not 0 <= int(port) < 65536:
         raise UsageError(f"{one_line(address, 80)!r} is no address of this machine; write 127.0.0.1:8710")
-    token = os.environ.get("DIALOOM_MCP_TOKEN")
+    token = os.environ.get("DIALOOM_MCP_TOKEN") or None
     if is_loopback(host):
         return Place(host, int(port), HttpAccess(token=token))
     if not token:

@@ -1,6 +1,7 @@
 """Our server on standard streams and over HTTP."""
 
 import hmac
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
@@ -18,6 +19,7 @@ AsgiApp: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LOOPBACK = ("127.0.0.1", "127.0.0.1:*", "localhost", "localhost:*", "[::1]", "[::1]:*")
 _ORIGINS = tuple(f"{scheme}://{host}" for scheme in ("http", "https") for host in LOOPBACK)
+_TOKEN = re.compile(r"[\x21-\x7e]+")
 
 
 class HttpAccess(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,6 +39,8 @@ class HttpAccess(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.token is None and not set(self.hosts) <= set(LOOPBACK):
             raise UsageError("an mcp server that others can reach needs a token; give one")
+        if self.token is not None and not _TOKEN.fullmatch(self.token):
+            raise UsageError("the token of an mcp server cannot be sent in a header; use letters and digits")
         if self.state_key is not None and len(self.state_key) < 32:
             raise UsageError("the key for the state of an mcp server is shorter than 32 bytes")
 
