@@ -1,7 +1,9 @@
 """Models that run in this process take the place of the offline vectors."""
 
+import asyncio
 import sys
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from dialoom.base.errors import MissingExtraError
 from dialoom.rag import (
     Document,
     EmbedderContractError,
+    FloatVector,
     InMemoryVectorStore,
     InvalidOptionsError,
     LocalEmbedder,
@@ -143,3 +146,23 @@ async def test_the_sentence_encoder_finds_across_languages_without_any_download(
     await replace_documents(store, embedder, SlidingWindowChunker(), documents)
     (hit,) = await VectorRetriever(store, embedder).retrieve(Search(text="退款要几天？", k=1))
     assert hit.chunk.doc_id == "refund"
+
+
+async def test_the_model_is_never_called_twice_at_once_and_takes_no_thread_from_others() -> None:
+    inside, opened = Event(), Event()
+
+    def encode(texts: list[str]) -> list[FloatVector]:
+        if texts != ["a"]:  # the text that its dimension is measured with
+            assert not inside.is_set()
+            inside.set()
+            assert opened.wait(30)
+            inside.clear()
+        return [np.ones(2, np.float32) for _ in texts]
+
+    embedder = LocalEmbedder("mine", "v1", documents=encode)
+    asked = [asyncio.create_task(embedder.embed_query(f"question {number}")) for number in range(64)]
+    assert await asyncio.to_thread(inside.wait, 30)
+    opened.set()
+    async with asyncio.timeout(30):
+        rows = await asyncio.gather(*asked)
+    assert np.allclose(rows, np.sqrt(0.5))

@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib import import_module
-from threading import Lock
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -20,7 +20,7 @@ Encode = Callable[[list[str]], Iterable[FloatVector]]
 
 
 class LocalEmbedder:
-    """An `Embedder` over a function of this process, called off the event loop and never twice at once.
+    """An `Embedder` over a function of this process, called on a thread of its own and never twice at once.
 
     `questions` encodes questions, where a model does it another way than documents. `languages` are the
     codes of those the model was trained on, none for not said. Vectors need not be of length 1; `dim` is
@@ -41,7 +41,7 @@ class LocalEmbedder:
         self.languages = languages
         self._documents = documents
         self._questions = questions or documents
-        self._turn = Lock()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="dialoom-embed")
         self.dim = len(_rows(documents, ["a"])[0])
 
     @classmethod
@@ -70,18 +70,21 @@ class LocalEmbedder:
         return cls(kind, model or kind, documents=documents, questions=questions, languages=found.languages)
 
     async def embed_documents(self, texts: Sequence[str]) -> FloatMatrix:
-        return await asyncio.to_thread(self._unit_rows, self._documents, texts)
+        return await self._aside(self._documents, texts)
 
     async def embed_query(self, text: str) -> FloatVector:
-        return (await asyncio.to_thread(self._unit_rows, self._questions, [text]))[0]
+        return (await self._aside(self._questions, [text]))[0]
+
+    async def _aside(self, encode: Encode, texts: Sequence[str]) -> FloatMatrix:
+        """Questions that wait for the model must not take the threads that others read files on."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._unit_rows, encode, texts)
 
     def _unit_rows(self, encode: Encode, texts: Sequence[str]) -> FloatMatrix:
         """One row per text; a blank one, of which no model can say anything, is a row of zeros."""
         places = places_of_words(texts)
         if not places:
             return np.zeros((len(texts), self.dim), np.float32)
-        with self._turn:
-            rows = _rows(encode, [replace_surrogates(texts[place]) for place in places])
+        rows = _rows(encode, [replace_surrogates(texts[place]) for place in places])
         checked = check_vectors(rows, texts=len(places), embedder=self)
         return unit_rows_at(places, checked, texts=len(texts))
 
