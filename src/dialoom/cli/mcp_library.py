@@ -153,6 +153,8 @@ class Library:
                             done += 1
                         case IngestFinished(report=report):
                             tell(report, self._docs, always=False)
+                        case _:
+                            pass
                     self._progress = f"the documents are being read: {done} of {counted(total, 'file')}"
         except DialoomError as error:
             say(f"{self._docs} could not be read in: {error}")
