@@ -99,6 +99,16 @@ async def test_a_silent_server_is_waited_for_as_long_as_the_file_says(terminal: 
     assert "did not begin to answer within 0.2 s" in shown.err or "finish within 0.2 s" in shown.err
 
 
+async def test_a_server_that_lists_no_models_in_time_is_given_up_too(terminal: Terminal, docs: Path) -> None:
+    async with WireServer([WireReply(body=(Hold(), b"late"))]) as server:
+        settle(f'[model]\nbase_url = "{server.url}/v1"\n[requests]\ntotal_timeout_ms = 200\n')
+        shown = await terminal.run_beside("ask", "How long?", "--docs", str(docs))
+    assert (shown.code, shown.err) == (
+        6,
+        "dialoom: no list of models came within 0.2 s; name a model, or allow more time\n",
+    )
+
+
 @pytest.mark.promise("docs-004", "docs-011")
 async def test_claude_answers_and_another_server_makes_the_vectors(terminal: Terminal, docs: Path) -> None:
     def both(request: WireRequest) -> WireReply:

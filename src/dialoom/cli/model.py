@@ -1,5 +1,6 @@
 """From flags, config and environment to a model that can be asked."""
 
+import asyncio
 import os
 import sys
 from collections.abc import AsyncGenerator
@@ -17,6 +18,7 @@ from dialoom.llm import (
     ModelRequest,
     ModelSettings,
     Provider,
+    ProviderError,
     ToolModeProvider,
     choose_model,
     open_provider,
@@ -50,8 +52,18 @@ async def open_model(flags: ModelFlags) -> AsyncGenerator[OpenModel]:
 
 
 async def choose(flags: ModelFlags, config: Config, transport: HttpTransport) -> ModelChoice:
-    """Return the model that `flags`, the config and the environment come to. Raises `NoModelError`."""
-    choice = await choose_model(_request(flags, config), transport)
+    """Return the model that `flags`, the config and the environment come to.
+
+    Raises `NoModelError`, and `ProviderError` for a server that does not list its models in time.
+    """
+    seconds = config.requests.timeouts(flags.timeout).total
+    try:
+        async with asyncio.timeout(seconds):
+            choice = await choose_model(_request(flags, config), transport)
+    except TimeoutError as error:
+        raise ProviderError(
+            "timeout", f"no list of models came within {seconds:g} s; name a model, or allow more time"
+        ) from error
     if flags.explain_model:
         _explain(choice)
     if choice.mode == "offline" and flags.require_model and not flags.offline:
