@@ -81,9 +81,12 @@ def test_without_a_conversation_there_is_nothing_to_go_on_with(terminal: Termina
 def test_a_chat_that_is_left_without_a_word_leaves_no_conversation(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    typing(monkeypatch, "/history", "/branch", "/export talk.md", "/new", "/quit")
+    typing(monkeypatch, "/history", "/branch", "/export talk.md", "/regenerate", "/new", "/quit")
     shown = terminal.run("chat", "--offline")
-    assert shown.err.splitlines()[-2:] == ["dialoom: nothing was said yet; say something first"] * 2
+    assert shown.err.splitlines()[-3:] == [
+        *["dialoom: nothing was said yet; say something first"] * 2,
+        "dialoom: nothing was asked yet; say something first",
+    ]
     assert not Path("talk.md").exists()
     assert terminal.run("chat", "--list").code == 2
 

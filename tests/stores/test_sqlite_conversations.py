@@ -368,6 +368,7 @@ def test_a_path_that_cannot_be_is_one_clear_error(tmp_path: Path) -> None:
             "has a damaged row; ",
         ),
         ('UPDATE conversation SET about = \'{"branch_from": ".."}\'', "has a damaged row; "),
+        ("UPDATE record SET body = NULL, keep = -1", "has a damaged row; "),
         ("DROP TABLE record", "cannot be used (no such table: record); check the disk"),
     ],
 )
@@ -377,6 +378,18 @@ async def test_damage_met_while_reading_is_said(path: Path, damage: str, message
     with SqliteConversationStore(path) as store, pytest.raises(StoreError) as refusal:
         await store.load(conversation_id)
     assert message in str(refusal.value)
+
+
+async def test_a_file_whose_damage_is_told_in_no_utf_8_is_refused_all_the_same(path: Path) -> None:
+    await filled(path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute(
+            "UPDATE sqlite_master SET name = CAST(x'ea41' AS TEXT), sql = 'CREATE' WHERE name = 'draft'"
+        )
+        connection.commit()
+    with pytest.raises(StoreError, match="holds no whole file of conversations; restore it, or choose"):
+        SqliteConversationStore(path)
 
 
 async def test_a_damaged_row_harms_no_search_and_no_other_conversation(path: Path) -> None:

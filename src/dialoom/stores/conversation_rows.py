@@ -149,9 +149,13 @@ def read_records(connection: sqlite3.Connection, place: Place) -> list[Record]:
     rows = connection.execute(
         "SELECT key, keep, body FROM record WHERE number BETWEEN ? AND ? ORDER BY number", _span(place.number)
     )
-    return [
-        Truncate(keep) if body is None else Append(_entry(body, place.id), key) for key, keep, body in rows
-    ]
+    try:
+        return [
+            Truncate(keep) if body is None else Append(_entry(body, place.id), key)
+            for key, keep, body in rows
+        ]
+    except UsageError as error:
+        raise _damage(place.id) from error
 
 
 def read_visible(connection: sqlite3.Connection, place: Place, *, start: int, end: int) -> tuple[Entry, ...]:

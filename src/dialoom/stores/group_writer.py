@@ -12,6 +12,7 @@ from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from dialoom.base.errors import DialoomError, StoreError
 from dialoom.stores.conversation_file import CONVERSATIONS
+from dialoom.stores.sqlite_opener import FILE_ERRORS
 
 _T = TypeVar("_T")
 _log = logging.getLogger("dialoom.stores")
@@ -109,7 +110,7 @@ class GroupWriter:
         """Begin a transaction; return why there is none, which is then true for everyone who waits."""
         try:
             self._connection.execute("BEGIN IMMEDIATE")
-        except sqlite3.Error as error:
+        except FILE_ERRORS as error:
             return CONVERSATIONS.error(error, self._path)
         return None
 
@@ -119,7 +120,7 @@ class GroupWriter:
             for request in group:
                 request.attempt(self._connection)
             self._connection.execute("COMMIT")
-        except sqlite3.Error as error:
+        except FILE_ERRORS as error:
             _roll_back(self._connection)
             return CONVERSATIONS.error(error, self._path)
         except Exception as error:  # noqa: BLE001 - seam: who asked gets the error, the thread goes on

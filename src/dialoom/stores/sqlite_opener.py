@@ -15,6 +15,8 @@ from dialoom.base.text import one_line
 
 Synchronous = Literal["full", "normal"]
 BUSY_SECONDS: Final = 20.0
+FILE_ERRORS: Final = (sqlite3.Error, UnicodeDecodeError)
+"""What Python's module raises for a file it cannot use; a damaged one may have no UTF-8 to tell it in."""
 _PAUSE: Final = 0.02
 
 
@@ -69,19 +71,20 @@ class SqliteKind(msgspec.Struct, frozen=True, kw_only=True):
         """Errors of SQLite and of the file system become ours: the seam of the stores."""
         try:
             yield
-        except sqlite3.Error as error:
+        except FILE_ERRORS as error:
             raise self.error(error, path) from error
         except OSError as error:
             reason = (error.strerror or "error").lower()
             raise StoreError(f"{path} cannot be used ({reason}); choose another path or free it") from error
 
-    def error(self, error: sqlite3.Error, path: str | os.PathLike[str]) -> StoreError:
-        """Return what an error of SQLite means to the caller."""
-        if is_busy(error):
-            return ConflictError(
-                f"{path} was locked by another process for {BUSY_SECONDS:g} seconds; try again"
-            )
-        match result_code(error):
+    def error(self, error: Exception, path: str | os.PathLike[str]) -> StoreError:
+        """Return what one of `FILE_ERRORS` means to the caller."""
+        code = result_code(error) if isinstance(error, sqlite3.Error) else sqlite3.SQLITE_CORRUPT
+        match code:
+            case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+                return ConflictError(
+                    f"{path} was locked by another process for {BUSY_SECONDS:g} seconds; try again"
+                )
             case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
                 return StoreError(
                     f"{path} holds no whole file of {self.holds}; restore it, or choose another path"
