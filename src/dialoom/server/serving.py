@@ -5,6 +5,7 @@ import signal
 import socket
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from typing import Literal
 
 import uvicorn
 
@@ -39,7 +40,7 @@ async def serve(workbench: Workbench, listening: socket.socket, *, ready: Callab
     """Serve until SIGTERM or SIGINT; `ready` is called when calls are answered."""
     config = uvicorn.Config(
         workbench.app,
-        log_level="warning",
+        log_level="error",  # what strangers send wrongly is no news
         access_log=False,
         server_header=False,
         date_header=True,
@@ -47,10 +48,20 @@ async def serve(workbench: Workbench, listening: socket.socket, *, ready: Callab
         timeout_graceful_shutdown=GRACE_SECONDS,
         lifespan="on",
         ws="none",
+        http=_protocol(),
         h11_max_incomplete_event_size=65_536,
     )
     server = _Server(config, workbench.hub, ready)
     await server.serve(sockets=[listening])
+
+
+def _protocol() -> type[asyncio.Protocol] | Literal["h11"]:
+    """Return what reads requests, within bounds: httptools is not on every platform, h11 is."""
+    try:
+        from dialoom.server.bounded_http import BoundedHttp
+    except ImportError:
+        return "h11"
+    return BoundedHttp
 
 
 class _Server(uvicorn.Server):
