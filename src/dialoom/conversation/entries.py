@@ -34,8 +34,8 @@ class TextEntry(
 
     A tool's answer has role `tool` and the `tool_call_id` it answers. `meta` keeps what others want to
     remember with the entry: JSON values, shown to nobody. Half characters become U+FFFD; arguments of a
-    tool call that no file can hold leave their raw text only. A plain line is stored as exactly
-    `{kind: Text, role, content}`.
+    tool call that no file can hold leave their raw text only. A value that could not be read back is a
+    `UsageError`. A plain line is stored as exactly `{kind: Text, role, content}`.
     """
 
     role: Role

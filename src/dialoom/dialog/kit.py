@@ -20,7 +20,7 @@ from dialoom.tools.tool import check_tool
 Item = TypeVar("Item")
 
 MAX_ITEMS = 1000
-"""So many tools, skills, prompts or tool servers a kit may have."""
+"""So many skills, prompts or tool servers a kit may have; tools are not stored, and not counted."""
 
 _NO_TOOLS: Mapping[str, Tool] = {}
 _NO_SKILLS: Mapping[str, Skill] = {}
@@ -41,7 +41,7 @@ class Kit(msgspec.Struct, frozen=True):
 
     def with_tool(self, tool: Tool) -> Self:
         check_tool(tool)
-        return msgspec.structs.replace(self, tools=_with(self.tools, tool.name, tool))
+        return msgspec.structs.replace(self, tools={**self.tools, tool.name: tool})
 
     def with_skill(self, skill: Skill) -> Self:
         known = _readable(skill, Skill)
