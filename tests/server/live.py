@@ -17,7 +17,7 @@ from dialoom.server.serving import listen, serve
 from dialoom.testing.clock import ManualClock
 from tests.server.conftest import TOKEN
 
-BOUND = 20.0
+BOUND = 60.0
 """No test waits longer for anything."""
 
 
