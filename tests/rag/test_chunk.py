@@ -156,9 +156,9 @@ def test_the_signature_says_how_it_cuts() -> None:
 def test_a_long_line_takes_time_in_proportion_to_its_length() -> None:
     started = time.process_time()
     lines = ("x", "😀", "e\u0301", "。", "a. ", ".", ". ", "\u0301", "a)", ",)", "\n ", "👨\u200d", "“”")
-    for line in (piece * (190_000 // len(piece)) + "x" for piece in lines):
+    for line in (piece * (60_000 // len(piece)) + "x" for piece in lines):
         assert cut(line, 500, 50)
-    assert time.process_time() - started < 60
+    assert time.process_time() - started < 20
 
 
 PIECES = st.sampled_from(

@@ -33,11 +33,10 @@ def chunks_of(number: int) -> int:
     return number % 5 + 1
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder_of(count: int, tmp_path: Path) -> Path:
     folder = tmp_path / "kb"
     folder.mkdir()
-    for number in range(FILES):
+    for number in range(count):
         paragraph = f"Paragraph of file{number} that is long enough to be a chunk of its own. ".ljust(
             190, "x"
         )
@@ -78,7 +77,8 @@ def check_whole(store: SqliteVectorStore, folder: Path) -> int:
 
 
 @pytest.mark.slow
-def test_an_ingest_killed_ten_times_loses_nothing_and_doubles_nothing(folder: Path, tmp_path: Path) -> None:
+def test_an_ingest_killed_ten_times_loses_nothing_and_doubles_nothing(tmp_path: Path) -> None:
+    folder = folder_of(FILES, tmp_path)
     index, rng = tmp_path / "index.sqlite", random.Random(7)
     before = 0
     for _ in range(10):
@@ -93,12 +93,14 @@ def test_an_ingest_killed_ten_times_loses_nothing_and_doubles_nothing(folder: Pa
         assert check_whole(store, folder) == FILES
 
 
-def test_an_ingest_killed_once_goes_on_where_it_stood(folder: Path, tmp_path: Path) -> None:
+def test_an_ingest_killed_once_goes_on_where_it_stood(tmp_path: Path) -> None:
+    files = 350
+    folder = folder_of(files, tmp_path)
     index = tmp_path / "index.sqlite"
     assert ingest(folder, index, kill_after=101) == 101
     with SqliteVectorStore(index, read_only=True) as store:
         before = check_whole(store, folder)
-    assert 101 <= before < FILES
-    assert ingest(folder, index, kill_after=None) == FILES - before
+    assert 101 <= before < files
+    assert ingest(folder, index, kill_after=None) == files - before
     with SqliteVectorStore(index, read_only=True) as store:
-        assert check_whole(store, folder) == FILES
+        assert check_whole(store, folder) == files
