@@ -4440,6 +4440,7 @@ PROMISES: tuple[Promise, ...] = (
         "docs-001",
         "004",
         "The config file's provider chooses openai or anthropic for every command that reads it",
+        "tests/cli/test_settings.py::test_a_provider_and_the_version_of_its_wire_are_named_in_the_file",
     ),
     Promise(
         "docs-002",
@@ -4451,26 +4452,31 @@ PROMISES: tuple[Promise, ...] = (
         "docs-003",
         "004",
         "The config file's anthropic_version goes out as the version header",
+        "tests/cli/test_settings.py::test_a_provider_and_the_version_of_its_wire_are_named_in_the_file",
     ),
     Promise(
         "docs-004",
         "004",
         "embedding_model, embedding_base_url and embedding_api_key set up the embedder",
+        "tests/cli/test_settings.py::test_claude_answers_and_another_server_makes_the_vectors",
     ),
     Promise(
         "docs-005",
         "004",
         "temperature, max_tokens and json_mode of the config file go into the model calls",
+        "tests/cli/test_settings.py::test_how_an_answer_is_asked_for_stands_in_a_flat_file_too",
     ),
     Promise(
         "docs-006",
         "004",
         "connect_timeout_ms and total_timeout_ms of the config file bound its HTTP calls",
+        "tests/cli/test_settings.py::test_a_silent_server_is_waited_for_as_long_as_the_file_says",
     ),
     Promise(
         "docs-007",
         "004",
         "retries and retry_backoff_ms of the config file set the provider's retries",
+        "tests/cli/test_settings.py::test_a_question_is_asked_again_as_often_as_the_file_says",
     ),
     Promise(
         "docs-008",
@@ -4489,11 +4495,13 @@ PROMISES: tuple[Promise, ...] = (
         "004",
         "Anthropic with embedding_model but no embedding_base_url and "
         "embedding_api_key falls back to HashEmbedder with a warning",
+        "tests/cli/test_settings.py::test_claude_makes_no_vectors_so_they_are_made_offline_and_that_is_said",
     ),
     Promise(
         "docs-011",
         "004",
         "Anthropic with an OpenAI-compatible embedding_base_url and embedding_api_key embeds there",
+        "tests/cli/test_settings.py::test_claude_answers_and_another_server_makes_the_vectors",
     ),
     # docs (seed 004): replaceable interfaces
     Promise(
@@ -4567,6 +4575,7 @@ PROMISES: tuple[Promise, ...] = (
         "docs-023",
         "004",
         "Missing optional packages for PDF and DOCX skip their tests and no others",
+        "tests/rag/test_optional_packages.py::test_without_what_makes_pdf_and_word_files_only_their_tests_are_left_out",
     ),
     Promise(
         "docs-024",
@@ -4612,11 +4621,13 @@ PROMISES: tuple[Promise, ...] = (
         "004",
         "Runnable examples show a graph, a ReAct agent, RAG, a live provider check, "
         "ticket triage, a vector bench and the RAG service",
+        "tests/examples/test_examples.py::test_an_example_shows_what_it_is_about",
     ),
     Promise(
         "docs-031",
         "004",
         "Offline triage, offline RAG service and read-only service with token run as smoke tests",
+        "tests/cli/test_rag.py::test_questions_are_answered_over_pipes_and_stdout_holds_nothing_else",
     ),
     Promise(
         "docs-032",
