@@ -229,6 +229,23 @@ def test_a_tool_is_called_and_its_answer_printed(
     assert (shown.code, shown.out) == (code, told)
 
 
+def test_a_tool_that_is_not_there_is_told_with_those_that_are(
+    terminal: Terminal, settings: Path, tmp_path: Path
+) -> None:
+    list_in(settings / "mcp.json", good=small_server(tmp_path), broken=small_server(tmp_path, "pages"))
+    told = "dialoom: good lists no tool '{}'; it has: echo\n"
+    shown = terminal.run("mcp", "call", "good", "gone")
+    assert (shown.code, shown.out) == (1, "")
+    assert shown.err.startswith(told.format("gone"))
+    assert "no such tool" in shown.err
+    assert terminal.run("mcp", "call", "good", "failing").err == told.format("failing")
+    assert told.format("refused") in terminal.run("mcp", "call", "good", "refused").err
+    assert "lists no tool" not in terminal.run("mcp", "call", "broken", "tool-0-0").err
+    crashed = terminal.run("mcp", "call", "good", "crash")
+    assert "it ended with code 3" in crashed.err
+    assert "lists no tool" not in crashed.err
+
+
 def test_a_result_is_printed_as_it_came(terminal: Terminal, settings: Path, tmp_path: Path) -> None:
     list_in(settings / "mcp.json", good=small_server(tmp_path))
     whole = terminal.run("mcp", "call", "good", "both", "--json")

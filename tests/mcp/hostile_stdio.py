@@ -65,7 +65,7 @@ class Hostile:
 
     def call(self, request_id: Any, params: Mapping[str, Any]) -> None:
         """Run the tool of that name: a method below."""
-        tool = getattr(self, params["name"].replace("-", "_"))
+        tool = getattr(self, params["name"].replace("-", "_"), self.unknown)
         tool(request_id, params.get("arguments") or {}, params.get("_meta") or {})
 
     def echo(self, request_id: Any, arguments: Mapping[str, Any], _: object) -> None:
@@ -126,6 +126,9 @@ class Hostile:
 
     def empty(self, request_id: Any, *_: object) -> None:
         send(request_id, {"structuredContent": {"kept": True}})
+
+    def unknown(self, request_id: Any, *_: object) -> None:
+        reply(request_id, error={"code": -32602, "message": "no such tool"})
 
     def both(self, request_id: Any, *_: object) -> None:
         send(request_id, {"content": [block("kept it")], "structuredContent": {"kept": True}})

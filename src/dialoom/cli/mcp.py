@@ -4,6 +4,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -94,7 +95,14 @@ async def call_tool(
     given = _arguments(arguments)
     found = cleared(found_server(server, config))
     async with MCPClient(found, client_options(interactive=False)) as client:
-        result = fields_of(await client.call_tool(tool, given))
+        try:
+            result = fields_of(await client.call_tool(tool, given))
+        except McpError as error:
+            if error.kind == "rpc":
+                await _tell_unknown(client, tool)
+            raise
+        if result.get("isError") is True:
+            await _tell_unknown(client, tool)
     observed = observation_of(_for_reading(result), tool=tool)
     if as_json:
         sys.stdout.buffer.write(msgspec.json.encode(result) + b"\n")
@@ -109,6 +117,15 @@ def listed(names: Sequence[str]) -> str:
     shown = ", ".join(one_line(name, 80) for name in names[:MOST_NAMES])
     more = len(names) - MOST_NAMES
     return f"{shown} and {more} more" if more > 0 else shown
+
+
+async def _tell_unknown(client: MCPClient, tool: str) -> None:
+    """Name the tools of a server that failed because it has no such tool."""
+    with suppress(McpError):  # what failed before is told in any case
+        names = [each.name for each in await client.tools()]
+        if tool not in names:
+            shown = f"{one_line(client.name, 80)} lists no tool {one_line(tool, 80)!r}"
+            complain(f"{shown}; it has: {listed(names) or 'none'}")
 
 
 def _for_reading(result: Mapping[str, object]) -> Mapping[str, object]:
