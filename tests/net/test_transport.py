@@ -12,7 +12,7 @@ from dialoom.base.errors import UsageError
 from dialoom.net import HttpRequest, HttpTimeouts, Httpx2Transport, TransportError, read_head
 from dialoom.testing.wire import Hold, WireReply, WireServer
 
-SOON = 5.0
+SOON = 20.0
 
 
 def get(url: str, **changes: object) -> HttpRequest:

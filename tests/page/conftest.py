@@ -5,10 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests.page.stage import Stage, staged
 
+PATIENCE = 15_000  # milliseconds: the browser shares a small machine with the rest of the suite
+expect.set_options(timeout=PATIENCE)
 BUILT = Path(__file__).parents[2] / "src/dialoom/server/page/index.html"
 ARGUMENTS = [
     "--no-sandbox",
@@ -46,7 +48,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
     made = browser.new_context(viewport={"width": 1280, "height": 860}, locale="en-US")
-    made.set_default_timeout(15_000)
+    made.set_default_timeout(PATIENCE)
     yield made
     made.close()
 
