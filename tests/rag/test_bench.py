@@ -7,8 +7,8 @@ from bench import rag as bench
 @pytest.fixture
 def rows(monkeypatch: pytest.MonkeyPatch) -> dict[tuple[str, str], float]:
     """The rows of a small run, with what each is compared with: nothing here is about time."""
-    monkeypatch.setattr(bench, "COUNT", 2_100)
-    monkeypatch.setattr(bench, "LISTED", 2_100)
+    monkeypatch.setattr(bench, "COUNT", 800)
+    monkeypatch.setattr(bench, "LISTED", 800)
     monkeypatch.delenv(bench.RIVALS_PYTHON, raising=False)
     return {(row.row, row.rival): row.theirs for row in bench.rows()}
 
