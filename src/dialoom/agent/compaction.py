@@ -3,7 +3,7 @@
 What was said stays whole; a `Summary` is kept beside it, and `summarised` is the view of both. Before each
 request an agent asks `compact` for the summary to use, and sends `summarised(history, summary)`.
 
-Exports for `dialoom.agent`: `Compacted`, `Compaction`, `Summary`, `compact`, `summarised`, `summary_message`.
+Exports for `dialoom.agent`: `Compacted`, `Compaction`, `Summary`, `compact`, `summarised`.
 """
 
 import logging

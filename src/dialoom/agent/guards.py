@@ -4,7 +4,7 @@ A guard is a function, plain or async, that is given the value and returns a ver
 `Replace(value)` or `Block(reason)`. Guards of one place are asked in turn, each about what those before it
 left. One that raises, takes too long or returns anything else blocks: nothing passes unseen.
 
-Exports for `dialoom.agent`: `Allow`, `Block`, `Blocked`, `Guards`, `Passed`, `Replace`.
+Exports for `dialoom.agent`: `Allow`, `Block`, `Blocked`, `Guards`, `Replace`.
 """
 
 import asyncio
