@@ -1,16 +1,17 @@
-"""A schema for the answer goes to the server in the form OpenAI accepts."""
+"""A form for the answer, and how much is thought first, in the words of each wire."""
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import pytest
 
 from dialoom.base.errors import UsageError
 from dialoom.llm import ChatOptions, user
+from dialoom.llm.anthropic.request import message_body
 from dialoom.llm.ollama.request import ollama_body
 from dialoom.llm.openai.request import chat_body
 from dialoom.llm.openai.responses_request import responses_body
-from dialoom.llm.profile import DEFAULT_PROFILE
+from dialoom.llm.profile import ANTHROPIC_PROFILE, DEFAULT_PROFILE
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 CLOSED = {**CITY, "additionalProperties": False}
@@ -69,3 +70,35 @@ def test_any_json_is_asked_for_in_the_words_of_each_wire_and_a_schema_goes_first
         chat_body(question, ChatOptions(json_mode=True, response_schema=CITY), DEFAULT_PROFILE)
     )
     assert both["response_format"]["type"] == "json_schema"
+
+
+@pytest.mark.parametrize(("level", "word", "think"), [("low", "low", "low"), ("off", "none", False)])
+def test_how_much_is_thought_is_asked_for_in_the_words_of_each_wire(
+    level: Literal["low", "off"], word: str, think: object
+) -> None:
+    asked, question = ChatOptions(reasoning=level), [user("Why?")]
+    chat = msgspec.json.decode(chat_body(question, asked, DEFAULT_PROFILE))
+    responses = msgspec.json.decode(responses_body(question, asked, DEFAULT_PROFILE, provider="openai"))
+    ollama = msgspec.json.decode(ollama_body(question, asked, DEFAULT_PROFILE, num_ctx=None))
+    assert (chat["reasoning_effort"], responses["reasoning"], ollama["think"]) == (
+        word,
+        {"effort": word},
+        think,
+    )
+
+
+def test_claude_thinks_as_much_as_is_asked_for_beside_a_schema_where_it_takes_one() -> None:
+    def sent_of(**fields: Any) -> Any:
+        native = msgspec.structs.replace(ANTHROPIC_PROFILE, structured_mode="native")
+        body = message_body([user("Why?")], ChatOptions(**fields), profile=native, provider="anthropic")
+        found = msgspec.json.decode(body)
+        return found.get("thinking"), found.get("output_config")
+
+    schema = {"format": {"type": "json_schema", "schema": CITY}}
+    assert sent_of() == (None, None)
+    assert sent_of(reasoning="off") == ({"type": "disabled"}, None)
+    assert sent_of(reasoning="high") == ({"type": "adaptive"}, {"effort": "high"})
+    assert sent_of(reasoning="low", response_schema=CITY) == (
+        {"type": "adaptive"},
+        {"effort": "low", **schema},
+    )

@@ -63,6 +63,7 @@ class ModelTable(_KeyedTable, frozen=True, kw_only=True, forbid_unknown_fields=T
     temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None
     max_tokens: Annotated[int, msgspec.Meta(ge=1)] | None = None
     json_mode: bool = False
+    reasoning: Literal["off", "low", "medium", "high"] | None = None
     num_ctx: Annotated[int, msgspec.Meta(ge=1)] | None = None
     """The context window in tokens that Ollama is asked for: its own is small, and it cuts silently."""
 
@@ -165,6 +166,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             temperature=self.model.temperature,
             max_tokens=max_tokens or self.model.max_tokens,
             json_mode=self.model.json_mode,
+            reasoning=self.model.reasoning,
             timeouts=self.requests.timeouts(timeout),
             retry=self.requests.retry,
         )

@@ -59,6 +59,8 @@ class ChatOptions(msgspec.Struct, frozen=True, kw_only=True):
     """A JSON Schema for the answer, where the server can hold it to one; `chat_structured` checks it."""
     json_mode: bool = False
     """Have any JSON object, where the server can hold an answer to that; a schema goes first."""
+    reasoning: Literal["off", "low", "medium", "high"] | None = None
+    """How much a model that can reason is to think first."""
     cache: Literal["5m", "1h"] | None = None
     """Keep the beginning of the prompt ready for so long, on servers that must be asked to."""
     timeouts: Timeouts = Timeouts()

@@ -44,7 +44,8 @@ def _asked(
         "stop_sequences": list(options.stop) or None,
         "tools": tools or None,
         "tool_choice": _tool_choice(options),
-        "output_config": _output_config(options) if profile.structured_mode == "native" else None,
+        "thinking": _thinking(options),
+        "output_config": _output_config(options, profile) or None,
     }
     return {name: value for name, value in fields.items() if value is not None}
 
@@ -70,7 +71,16 @@ def _tool_choice(options: ChatOptions) -> Fields | None:
     return {"type": asked or "auto", "disable_parallel_tool_use": not options.parallel_tool_calls}
 
 
-def _output_config(options: ChatOptions) -> Fields | None:
-    if options.response_schema is None:
+def _thinking(options: ChatOptions) -> Fields | None:
+    if options.reasoning is None:
         return None
-    return {"format": {"type": "json_schema", "schema": options.response_schema}}
+    return {"type": "disabled" if options.reasoning == "off" else "adaptive"}
+
+
+def _output_config(options: ChatOptions, profile: WireProfile) -> Fields:
+    fields: Fields = {}
+    if options.reasoning not in {None, "off"}:
+        fields["effort"] = options.reasoning
+    if options.response_schema is not None and profile.structured_mode == "native":
+        fields["format"] = {"type": "json_schema", "schema": options.response_schema}
+    return fields

@@ -32,6 +32,7 @@ def ollama_body(
         "stream": profile.streaming,
         "format": options.response_schema or ("json" if options.json_mode else None),
         "tools": [_wire_tool(tool) for tool in _offered(options)] or None,
+        "think": False if options.reasoning == "off" else options.reasoning,
         "options": _model_options(options, num_ctx) or None,
         **{name: value for name, value in options.extra_body.items() if name != "options"},
     }

@@ -39,9 +39,15 @@ def _asked(messages: Sequence[Message], options: ChatOptions, profile: WireProfi
         "stop": list(options.stop) or None,
         "seed": options.seed,
         "response_format": response_format(options),
+        "reasoning_effort": effort(options),
         **(tool_fields(options, _wire_tool) if options.tools else {}),
     }
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def effort(options: ChatOptions) -> str | None:
+    """Return how much is to be thought, in the words of OpenAI's wires."""
+    return "none" if options.reasoning == "off" else options.reasoning
 
 
 def tool_fields(options: ChatOptions, wire_tool: Callable[[ToolSpec], _Fields]) -> _Fields:

@@ -7,7 +7,7 @@ import msgspec
 from dialoom.base.text import replace_surrogates
 from dialoom.llm.files import FilePart
 from dialoom.llm.messages import Message, OpaquePart, RefusalPart, TextPart, ToolCall, ToolCallPart
-from dialoom.llm.openai.request import named_file, spoken_audio, tool_fields
+from dialoom.llm.openai.request import effort, named_file, spoken_audio, tool_fields
 from dialoom.llm.openai.response_format import text_format
 from dialoom.llm.options import ChatOptions, ToolSpec
 from dialoom.llm.pairing import paired
@@ -46,6 +46,7 @@ def _asked(
         "temperature": options.temperature,
         "top_p": options.top_p,
         "text": text_format(options),
+        "reasoning": {"effort": effort(options)} if options.reasoning else None,
         **(tool_fields(options, _wire_tool) if options.tools else {}),
     }
     return {name: value for name, value in fields.items() if value is not None}
