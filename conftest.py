@@ -1,4 +1,4 @@
-"""The docs are tests: every python, sh and toml block of README.md and docs/ runs, page by page, in order."""
+"""How the suite runs, and with it every python, sh and toml block of README.md and docs/, page by page."""
 
 import os
 import subprocess
@@ -22,14 +22,15 @@ from dialoom.cli.config import load_config
 ROOT = Path(__file__).parent
 LONGEST = (
     "tests/stores/test_conversation_round_trips.py",
-    "tests/stores/test_checkpoint_stores.py",
-    "tests/llm/test_real_model.py",
     "tests/peers/test_mcp_conformance.py",
+    "tests/llm/test_real_model.py",
+    "tests/stores/test_checkpoint_stores.py",
     "tests/llm/test_wire_cases.py",
+    "tests/server/test_foreign.py",
+    "tests/mcp/test_hostile_stdio.py",
     "tests/agent/test_restart.py",
-    "tests/cli/test_mcp.py",
-    "tests/peers/test_llmock.py",
 )
+"""The files that take longest. They begin first, or one worker is left alone with them at the end."""
 
 # A fresh checkout builds hypothesis' tables during the first example, and a shared machine is slow at times:
 # neither is a fault of what is tested.
@@ -89,13 +90,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> WholeFi
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that take longest, or one worker is left alone with them at the end."""
     for item in items:
         assert "_real_" in item.path.name or not item.get_closest_marker("real_model"), item.nodeid
-    items.sort(key=lambda item: _place(item.path.relative_to(ROOT).as_posix()))
-
-
-"""The files that take longest, the longest first."""
+    items.sort(key=lambda item: _place(item.nodeid.split("::", 1)[0]))
 
 
 def _place(path: str) -> int:

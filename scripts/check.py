@@ -18,8 +18,6 @@ GATES = {
     "types": [BIN / "pyright", "--warnings"],
     "tests": [BIN / "pytest", "-q", "-x", "-n", "2", *FAST],
 }
-
-
 # each lane is one gate after the other; the lanes run side by side
 LANES = (("format", "lint", "layers", "types"), ("tests",))
 
