@@ -469,12 +469,25 @@ def test_the_order_of_edges_and_targets_does_not_matter(width: int, data: st.Dat
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"thread_id": ""}, "a thread_id has 1 to 512 characters; leave it out for a new thread"),
-        ({"thread_id": "x" * 513}, "a thread_id has 1 to 512 characters; leave it out for a new thread"),
+        ({"thread_id": ""}, "a thread_id is text of 1 to 512 characters; leave it out for a new thread"),
+        (
+            {"thread_id": "x" * 513},
+            "a thread_id is text of 1 to 512 characters; leave it out for a new thread",
+        ),
         ({"timeout": -1.0}, "timeout is -1.0; give seconds, 0 or more, or leave it out"),
         ({"timeout": float("nan")}, "timeout is nan; give seconds, 0 or more, or leave it out"),
-        ({"max_steps": 0}, "max_steps is 0; give 1 or more"),
-        ({"max_concurrency": 0}, "max_concurrency is 0; give 1 or more"),
+        ({"max_steps": 0}, "max_steps is 0; give a whole number, 1 or more"),
+        ({"max_steps": "3"}, "max_steps is '3'; give a whole number, 1 or more"),
+        ({"max_steps": True}, "max_steps is True; give a whole number, 1 or more"),
+        ({"max_concurrency": 0}, "max_concurrency is 0; give a whole number, 1 or more"),
+        ({"max_concurrency": 2.5}, "max_concurrency is 2.5; give a whole number, 1 or more"),
+        ({"timeout": "x"}, "timeout is 'x'; give seconds, 0 or more, or leave it out"),
+        ({"thread_id": 5}, "a thread_id is text of 1 to 512 characters; leave it out for a new thread"),
+        (
+            {"thread_id": "\ud800"},
+            "a thread_id holds half a character, which no store can keep; use whole text",
+        ),
+        ({"control": object()}, "control is of type object; give a RunControl"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options: dict[str, Any], message: str) -> None:

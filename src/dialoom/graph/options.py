@@ -1,6 +1,6 @@
 """What one run may be told."""
 
-from typing import Any, Literal, get_args
+from typing import Any, Literal, SupportsIndex, cast, get_args
 
 import msgspec
 
@@ -40,22 +40,41 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     deps: Any = None
 
     def __post_init__(self) -> None:
-        if self.thread_id is not None and not 0 < len(self.thread_id) <= MAX_THREAD_ID:
-            raise UsageError(
-                f"a thread_id has 1 to {MAX_THREAD_ID} characters; leave it out for a new thread"
-            )
-        if self.timeout is not None and not self.timeout >= 0:
-            raise UsageError(f"timeout is {self.timeout}; give seconds, 0 or more, or leave it out")
-        if self.max_steps < 1:
-            raise UsageError(f"max_steps is {self.max_steps}; give 1 or more")
-        if self.max_concurrency < 1:
-            raise UsageError(f"max_concurrency is {self.max_concurrency}; give 1 or more")
+        self._refuse_odd_thread()
+        timeout, control = self.timeout, cast("object", self.control)
+        if timeout is not None and not (_is_number(timeout) and timeout >= 0):
+            raise UsageError(f"timeout is {timeout!r}; give seconds, 0 or more, or leave it out")
+        if not _is_count(self.max_steps):
+            raise UsageError(f"max_steps is {self.max_steps!r}; give a whole number, 1 or more")
+        if not _is_count(self.max_concurrency):
+            raise UsageError(f"max_concurrency is {self.max_concurrency!r}; give a whole number, 1 or more")
+        if control is not None and not isinstance(control, CancelScope):
+            raise UsageError(f"control is of type {type(control).__name__}; give a RunControl")
         if self.on_conflict not in get_args(OnConflict):
             ways = ", ".join(get_args(OnConflict))
             raise UsageError(f"on_conflict is {self.on_conflict!r}; it may be: {ways}")
         if self.schedule not in get_args(Schedule):
             ways = ", ".join(get_args(Schedule))
             raise UsageError(f"schedule is {self.schedule!r}; it may be: {ways}")
+
+    def _refuse_odd_thread(self) -> None:
+        thread_id = cast("object", self.thread_id)
+        if thread_id is None:
+            return
+        if not isinstance(thread_id, str) or not 0 < len(thread_id) <= MAX_THREAD_ID:
+            raise UsageError(
+                f"a thread_id is text of 1 to {MAX_THREAD_ID} characters; leave it out for a new thread"
+            )
+        if any("\ud800" <= character <= "\udfff" for character in thread_id):
+            raise UsageError("a thread_id holds half a character, which no store can keep; use whole text")
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, SupportsIndex) and not isinstance(value, bool) and value.__index__() >= 1
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 DEFAULT_OPTIONS = RunOptions()
