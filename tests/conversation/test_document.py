@@ -1,6 +1,5 @@
 """A conversation as YAML and JSON: the layout of seed 003, with nothing lost on the way."""
 
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
