@@ -1,6 +1,8 @@
 """Servers over HTTP that refuse, forget, cut and storm: each costs what it broke and no more."""
 
 import asyncio
+import socket
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import pairwise
@@ -140,6 +142,34 @@ async def test_a_server_that_went_away_and_came_back_is_used_again() -> None:
         await server.start()
         async with asyncio.timeout(2):
             assert said(await client.call_tool("echo")) == "{}"
+
+
+class Unreachable(httpx2.AsyncBaseTransport):
+    """A network in which no connection is made, for a reason that stands behind the error."""
+
+    def __init__(self, cause: OSError) -> None:
+        self._cause = cause
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        raise httpx2.ConnectError("All connection attempts failed") from self._cause
+
+
+@pytest.mark.parametrize(
+    ("cause", "told"),
+    [
+        (socket.gaierror(-2, "Name or service not known"), ": its host name is not known;"),
+        (ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER] wrong version"), ": TLS failed ("),
+        (ConnectionRefusedError(111, "Connection refused"), "; is it running"),
+    ],
+)
+async def test_why_no_connection_could_be_made_is_said(cause: OSError, told: str) -> None:
+    async with httpx2.AsyncClient(transport=Unreachable(cause)) as own:
+        client = MCPClient(http("https://tools.example/mcp"), MCPOptions(http=own))
+        with pytest.raises(McpError) as failed:
+            await asyncio.wait_for(client.initialize(), 10)
+        await client.close()
+    assert failed.value.kind == "connect"
+    assert f"no connection could be made{told}" in str(failed.value)
 
 
 async def test_nobody_listening_is_said_and_tried_again() -> None:

@@ -4,6 +4,8 @@ In the SDK's own transport a refused connection ends the client for good, and a 
 """
 
 import re
+import socket
+import ssl
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -16,6 +18,7 @@ from mcp_types import INTERNAL_ERROR, METHOD_NOT_FOUND
 
 from dialoom.base.clock import SYSTEM_CLOCK
 from dialoom.base.errors import DialoomError
+from dialoom.base.text import one_line
 from dialoom.llm.failures import read_retry_after
 from dialoom.mcp.errors import McpError, McpErrorKind
 from dialoom.mcp.sdk.notices import NoticeStream
@@ -180,7 +183,7 @@ def failure_of(error: Exception) -> HttpFailure:
             code = _OAUTH_CODE.search(str(error))
             kind, words = "auth", f"the login failed ({code[1] if code else type(error).__name__})"
         case httpx2.ConnectError() | httpx2.ConnectTimeout() | httpx2.ProxyError() | httpx2.PoolTimeout():
-            kind, words = "connect", "no connection could be made"
+            kind, words = "connect", f"no connection could be made{_why(error)}"
         case httpx2.TimeoutException():
             kind, words = "timeout", "the server did not answer in time"
         case httpx2.NetworkError() | httpx2.RemoteProtocolError():
@@ -188,6 +191,18 @@ def failure_of(error: Exception) -> HttpFailure:
         case _:
             kind, words = "protocol", f"the exchange failed ({type(error).__name__})"
     return HttpFailure(kind=kind, words=words)
+
+
+def _why(error: BaseException | None) -> str:
+    """Say of a connection what only its innermost cause tells."""
+    while error is not None:
+        if isinstance(error, ssl.SSLError):
+            reason = getattr(error, "reason", None)  # which only those have that OpenSSL made
+            return f": TLS failed ({one_line(str(reason or error), 80)})"
+        if isinstance(error, socket.gaierror):
+            return ": its host name is not known"
+        error = error.__cause__ or error.__context__
+    return ""
 
 
 def http_failure(data: object) -> HttpFailure | None:
