@@ -70,7 +70,7 @@ def test_a_checkpoint_shows_what_its_step_changed_and_the_run_what_it_used(page:
     stage.provider.queue_text("Done.", usage=Usage(input_tokens=1200, output_tokens=34))
     ask(page, "Do it")
     answered(page, "Done.")
-    page.click("button[aria-label=Details]")
+    page.click(".composer >> text=1,234 tokens")
     expect(page.locator(".used")).to_contain_text("1,200 read, 34 written")
     page.click(".checkpoints li >> nth=0 >> button >> nth=0")
     changes = page.locator(".changes > div")
@@ -132,7 +132,7 @@ def test_a_number_shows_its_passage_and_sources_are_those_that_are_cited(page: P
     page.hover(".composer")
     expect(page.locator(".cite-tip")).to_have_count(0)
     page.focus(".cite >> nth=0")
-    expect(page.locator(".cite-tip")).to_contain_text("Five working days.")
+    expect(page.locator(".cite-tip mark")).to_have_text("Five working days.")
     page.keyboard.press("Enter")
     expect(page.locator(".panel .sources li.cited")).to_have_text(
         "refund.mdRefunds. Five working days.refund.md#2"
@@ -161,6 +161,9 @@ def test_commands_are_chosen_with_the_keys_alone(page: Page, stage: Stage) -> No
     expect(page.locator(".card[data-type=XyzLoadCard]")).to_be_visible()
     expect(page.locator(".title h1")).to_have_text("Untitled")
     expect(page.locator(".row.chosen .name")).to_have_text("Untitled")
+    ask(page, "/form refnud")
+    expect(page.locator(".notice")).to_contain_text("refund")
+    expect(page.locator(".composer textarea")).to_have_value("/form refnud")
 
 
 def test_a_file_alone_is_sent_stands_as_a_link_and_stays_when_the_words_are_edited(

@@ -275,6 +275,7 @@ def test_the_other_cards_show_what_they_hold(page: Page, stage: Stage) -> None:
             extent={"xMin": 0, "xMax": 100, "yMin": 0, "yMax": 50},
             cell={"dx": 10, "dy": 10},
         ),
+        card("Approval", id="a", title="Pay back", toolName="refund", status="expired"),
     )
     shown = page.locator(".card")
     expect(shown.nth(0)).to_contain_text("Load")
@@ -285,6 +286,8 @@ def test_the_other_cards_show_what_they_hold(page: Page, stage: Stage) -> None:
     expect(shown.nth(4)).to_contain_text("depth in metres")
     expect(shown.nth(5)).to_contain_text("odd")
     expect(shown.nth(6)).to_contain_text("11 × 6 = 66 nodes")
+    expect(shown.nth(7).locator(".badge.expired")).to_have_text("expired")
+    expect(shown.nth(7).locator("button:not(.icon-button)")).to_have_count(0)
 
 
 def test_a_card_that_cannot_be_read_shows_what_was_stored(page: Page, stage: Stage) -> None:

@@ -38,7 +38,7 @@ export default function TableCard({ card, shown, beside: inPanel = false }: Card
     <div className={`table-card ${inPanel ? "beside" : ""}`}>
       <div className="table-tools">
         <input type="search" value={filter} placeholder={t("filter")} aria-label={t("filter")} onChange={(event) => setFilter(event.target.value)} />
-        <span className="help">{t("rowsOf", { shown: number(total), total: number(dataset === null ? counted : total) })}</span>
+        <span className="help">{t("rowsOf", { shown: number(total), total: number(Math.max(counted, total)) })}</span>
         <span className="spacer" />
         {chosen.size > 0 && <button type="button" className="primary" onClick={ask}>{t("askAbout", { count: chosen.size })}</button>}
         <button type="button" onClick={() => void copied(shownNames, dataset === null ? own : remote.known())}>{t("copy")}</button>

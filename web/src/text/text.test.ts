@@ -4,7 +4,7 @@ import { withFiles, wordsOf } from "./attached";
 import { blocks } from "./blocks";
 import { entryYaml } from "./entryYaml";
 import { citedIn, html } from "./markdown";
-import { quotedIn } from "./quoted";
+import { excerptOf, quotedIn } from "./quoted";
 
 const line = fc.constantFrom("a", "", "- b", "  c", "```", "~~~~", "# d", "1. e", "$$", "> f", "    g", "| h |");
 const markdown = fc.array(line, { maxLength: 40 }).map((lines) => lines.join("\n"));
@@ -124,4 +124,13 @@ test("sentences of a passage that an answer says are told from the others", () =
   expect(quotes("## 退款\n\n当天验货，三个工作日内退回。另外，运费自理。", "根据文档：当天验货，三个工作日内退回。[2]")).toEqual(["当天验货，三个工作日内退回。"]);
   expect(quotes("No.", "no")).toEqual([]);
   fc.assert(fc.property(fc.string({ unit: fc.constantFrom("a", ".", " ", "。", "\n", "1", "?") }), (text) => quotedIn(text, "a").map((piece) => piece.text).join("") === text));
+});
+
+test("what is shown beside a number begins where the answer took its words from", () => {
+  const shown = (passage: string) => excerptOf(passage, "Refunds take 2.5 days.").map((piece) => piece.text).join("");
+  const [long, more] = ["Open from nine. ".repeat(20), "Ask at the desk. ".repeat(20)];
+  expect(shown("Open from nine. Refunds take 2.5 days.")).toBe("Open from nine. Refunds take 2.5 days.");
+  expect(shown(`${long}Refunds take 2.5 days.`)).toBe("… Refunds take 2.5 days.");
+  expect(shown(`${long}Refunds take 2.5 days. ${more}`)).toBe(`…${` Refunds take 2.5 days. ${more}`.slice(0, 240)}…`);
+  expect(shown(more)).toBe(`${more.slice(0, 240)}…`);
 });

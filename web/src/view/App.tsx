@@ -52,7 +52,7 @@ export function App() {
         ) : (
           <Transcript key={open.id} open={open} />
         )}
-        <Composer key={`composer ${open?.id ?? "new"}`} conversation={open?.id ?? null} busy={open?.run?.status === "running"} />
+        <Composer key={`composer ${open?.id ?? "new"}`} conversation={open?.id ?? null} busy={open?.run?.status === "running"} said={open?.total ?? 0} />
       </main>
       {panel !== null && open !== null && (
         <Suspense fallback={<aside className="panel" aria-busy="true" />}>

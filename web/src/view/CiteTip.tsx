@@ -1,10 +1,11 @@
-/** The passage behind a number, shown beside it while it is pointed at or has the focus. */
+/** The passage behind a number, where the answer took its words from, shown beside it while it is pointed at or has the focus. */
 
 import { useState } from "react";
 import type { ReactNode, SyntheticEvent } from "react";
+import { excerptOf } from "../text/quoted";
 import type { Source } from "../wire";
+import { Quoted } from "./Quoted";
 
-const MAX_SHOWN = 600;
 const [WIDTH, GAP] = [360, 8];
 
 interface Place {
@@ -14,7 +15,7 @@ interface Place {
   bottom: number | undefined;
 }
 
-export function CiteTip({ sources, children }: { sources: ReadonlyMap<number, Source>; children: ReactNode }) {
+export function CiteTip({ sources, answer, children }: { sources: ReadonlyMap<number, Source>; answer: string; children: ReactNode }) {
   const [place, setPlace] = useState<Place | null>(null);
   const enter = ({ target }: SyntheticEvent) => setPlace(placeOf(target, sources));
   const leave = () => setPlace(null);
@@ -24,7 +25,7 @@ export function CiteTip({ sources, children }: { sources: ReadonlyMap<number, So
       {place !== null && (
         <div className="cite-tip" role="tooltip" style={{ left: place.left, top: place.top, bottom: place.bottom }}>
           <b>{place.source.title || place.source.id}</b>
-          <p>{place.source.text.length > MAX_SHOWN ? `${place.source.text.slice(0, MAX_SHOWN)}…` : place.source.text}</p>
+          <p><Quoted pieces={excerptOf(place.source.text, answer)} /></p>
         </div>
       )}
     </div>

@@ -12,11 +12,12 @@ import { useCell } from "../state/store";
 import { IconButton } from "./icons";
 import { runCommand } from "./commands";
 import { Suggestions, useSuggestions } from "./Suggestions";
+import { TokenUse } from "./TokenUse";
 
 const AFTER_COMPOSITION_MS = 50;
 const MAX_FILES = 20;
 
-export function Composer({ conversation, busy }: { conversation: string | null; busy: boolean }) {
+export function Composer({ conversation, busy, said }: { conversation: string | null; busy: boolean; said: number }) {
   const key = `text:${conversation ?? "new"}`;
   const [text, setText] = useState(() => draft(key));
   const [files, setFiles] = useState(() => draftFiles(key));
@@ -31,11 +32,11 @@ export function Composer({ conversation, busy }: { conversation: string | null; 
     if (matchMedia("(pointer: fine)").matches) box.current?.focus();
   }, [conversation]);
 
-  const said = useCell(spoken);
+  const sent = useCell(spoken);
   useEffect(() => {
     setText(draft(key)); // what was sent is no draft any more
     setFiles(draftFiles(key));
-  }, [said, key]);
+  }, [sent, key]);
 
   const write = (value: string) => {
     setText(value);
@@ -63,9 +64,10 @@ export function Composer({ conversation, busy }: { conversation: string | null; 
     if (sending || coming.length > 0 || nothing) return;
     if (busy) return note(t("stillAnswering"));
     setSending(true);
-    if (words.startsWith("/") && (await runCommand(words, conversation))) {
+    const command = words.startsWith("/") ? await runCommand(words, conversation) : "message";
+    if (command !== "message") {
       setSending(false);
-      return write("");
+      return command === "done" ? write("") : undefined;
     }
     const taken = await send(words === "" ? t("onlyFiles") : text, files.map((file) => file.id), key);
     setSending(false);
@@ -140,6 +142,7 @@ export function Composer({ conversation, busy }: { conversation: string | null; 
         <IconButton icon="attach" label={t("attach")} onClick={() => picker.current?.click()} />
         <input ref={picker} type="file" multiple hidden aria-hidden="true" tabIndex={-1} onChange={(event) => { void add(event.target.files ?? []); event.target.value = ""; }} />
         <span className="spacer" />
+        {conversation !== null && <TokenUse conversation={conversation} busy={busy} said={said} />}
         {busy ? (
           <IconButton icon="stop" label={t("stop")} className="primary" onClick={() => void stop()} />
         ) : (

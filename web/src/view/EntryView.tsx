@@ -102,7 +102,7 @@ function Answer({ open, entry, results, calls, last }: Props & { entry: ShownTex
     <article className="entry assistant" data-index={entry.index} aria-label={t("assistant")}>
       {entry.reasoning && <Reasoning text={entry.reasoning} />}
       {entry.content !== "" && (
-        <CiteTip sources={sources}>
+        <CiteTip sources={sources} answer={entry.content}>
           <Markdown text={entry.content} sources={sources} onCite={look} />
         </CiteTip>
       )}

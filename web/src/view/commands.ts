@@ -28,18 +28,17 @@ export function suggestions(text: string): readonly Command[] {
   return typed === undefined ? [] : COMMANDS.filter((command) => command.name.startsWith(typed));
 }
 
-/** Run the command of `line`; false when it is none, and then it is a message like any other. */
-export async function runCommand(line: string, conversation: string | null): Promise<boolean> {
+/** Run the command of `line`. A line that is none is a message like any other; why one was refused is shown. */
+export async function runCommand(line: string, conversation: string | null): Promise<"done" | "refused" | "message"> {
   const [, name = "", rest = ""] = /^\/(\w+)\s*([\s\S]*)$/.exec(line) ?? [];
   const command = COMMANDS.find((one) => one.name === name);
-  if (command === undefined) return false;
+  if (command === undefined) return "message";
   const made = await attempt(() => command.card(rest.trim()));
-  if (made === null) return true;
+  if (made === null) return "refused";
   const id = conversation ?? (await attempt(() => api.create()))?.id;
-  if (id === undefined) return true;
-  await attempt(() => api.addCard(id, made.type, made.payload));
+  if (id === undefined || (await attempt(() => api.addCard(id, made.type, made.payload))) === null) return "refused";
   if (current.get()?.id !== id) await show(id);
-  return true;
+  return "done";
 }
 
 async function formCard(wanted: string): Promise<{ type: string; payload: CardData } | null> {

@@ -19,14 +19,19 @@ export interface Base {
 /** The knowledge bases: what they hold, more to read, and a question to try. */
 export function KnowledgePage() {
   const [bases, read, problems] = useList<Base>("kb");
+  const [name, setName] = useState("");
+  const add = async () => {
+    if ((await attempt(() => api.post("/kb", { name }))) !== null) setName(""); // what is refused stays, to be corrected
+    await read();
+  };
   if (bases === null) return <p aria-busy="true">…</p>;
   return (
     <>
       {bases.length === 0 && <p className="empty">{t("noKnowledge")}</p>}
       <BrokenList problems={problems} />
       {bases.map((base) => <BaseView key={base.id} base={base} onChange={read} />)}
-      <form className="line" onSubmit={(event) => { event.preventDefault(); const name = String(new FormData(event.currentTarget).get("name")); event.currentTarget.reset(); void attempt(() => api.post("/kb", { name })).then(read); }}>
-        <input name="name" required maxLength={100} placeholder={t("newBase")} aria-label={t("newBase")} />
+      <form className="line" onSubmit={(event) => { event.preventDefault(); void add(); }}>
+        <input value={name} onChange={(event) => setName(event.target.value)} required maxLength={100} placeholder={t("newBase")} aria-label={t("newBase")} />
         <button type="submit">{t("add")}</button>
       </form>
     </>
@@ -36,7 +41,8 @@ export function KnowledgePage() {
 function BaseView({ base, onChange }: { base: Base; onChange: () => Promise<void> }) {
   const [url, setUrl] = useState("");
   const ingest = async (what: { fileIds: string[] } | { url: string }) => {
-    await attempt(() => api.post(`/kb/${encodeURIComponent(base.id)}/ingest`, what));
+    const taken = await attempt(() => api.post(`/kb/${encodeURIComponent(base.id)}/ingest`, what));
+    if (taken !== null && "url" in what) setUrl("");
     await onChange();
   };
   return (
@@ -45,7 +51,7 @@ function BaseView({ base, onChange }: { base: Base; onChange: () => Promise<void
       {base.readOnly ? <p className="help">{t("readOnly")}</p> : (
         <>
           <FileField common={{ "aria-label": t("addFile") }} value="" onChange={(id) => void ingest({ fileIds: [id] })} />
-          <form className="line" onSubmit={(event) => { event.preventDefault(); void ingest({ url }); setUrl(""); }}>
+          <form className="line" onSubmit={(event) => { event.preventDefault(); void ingest({ url }); }}>
             <input type="url" required value={url} placeholder="https://" aria-label={t("addUrl")} onChange={(event) => setUrl(event.target.value)} />
             <button type="submit">{t("add")}</button>
           </form>

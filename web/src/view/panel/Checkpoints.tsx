@@ -7,17 +7,9 @@ import type { Conversation } from "../../state/conversation";
 import type { Change } from "../../state/difference";
 import { difference } from "../../state/difference";
 import { attempt, show } from "../../state/page";
+import { checkpointsOf, stateOf } from "../../state/spent";
+import type { Checkpoint } from "../../state/spent";
 import { stepWords } from "../steps";
-
-export interface Checkpoint {
-  id: string;
-  run: string;
-  step: number;
-  at: string;
-  nodes: string[];
-  next: string[];
-  waiting: number;
-}
 
 /** The checkpoints of a conversation, newest first; read again as its run goes on. */
 export function useCheckpoints(open: Conversation): readonly Checkpoint[] {
@@ -25,16 +17,12 @@ export function useCheckpoints(open: Conversation): readonly Checkpoint[] {
   const going = `${open.run?.id} ${open.run?.status} ${open.steps.filter((step) => step.state === "done").length}`;
   useEffect(() => {
     let wanted = true;
-    void attempt(() => api.get<{ items: Checkpoint[] }>(`/conversations/${open.id}/checkpoints`)).then((found) => wanted && setPoints(found?.items ?? []));
+    void attempt(() => checkpointsOf(open.id)).then((found) => wanted && setPoints(found ?? []));
     return () => {
       wanted = false;
     };
   }, [open.id, going]);
   return points;
-}
-
-export function stateOf(id: string): Promise<Record<string, unknown>> {
-  return api.get<{ state: Record<string, unknown> }>(`/checkpoints/${encodeURIComponent(id)}`).then((found) => found.state);
 }
 
 export function Checkpoints({ points }: { points: readonly Checkpoint[] }) {

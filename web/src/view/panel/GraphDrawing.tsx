@@ -11,6 +11,7 @@ export interface GraphShape {
 }
 
 const [ACROSS, DOWN] = [170, 90];
+const ROOM = { padding: 0.2 }; // for the lines that lead back
 
 export function GraphDrawing({ graph, running, done }: { graph: GraphShape; running: ReadonlySet<string>; done: ReadonlySet<string> }) {
   const edges = useMemo(() => drawnEdges(graph), [graph]);
@@ -24,9 +25,9 @@ export function GraphDrawing({ graph, running, done }: { graph: GraphShape; runn
   }));
   return (
     <div className="graph">
-      <ReactFlow nodes={nodes} edges={edges} fitView nodesConnectable={false} proOptions={{ hideAttribution: false }}>
+      <ReactFlow nodes={nodes} edges={edges} fitView fitViewOptions={ROOM} nodesConnectable={false} proOptions={{ hideAttribution: false }}>
         <Background />
-        <Controls showInteractive={false} />
+        <Controls showInteractive={false} position="top-right" />
       </ReactFlow>
     </div>
   );

@@ -1,11 +1,11 @@
 /** The run: its steps and tool calls as they happen, what it used, and its checkpoints. */
 
-import { useEffect, useState } from "react";
 import { number, t } from "../../i18n/i18n";
 import type { Conversation } from "../../state/conversation";
+import { useSpent } from "../../state/spent";
 import type { ShownText } from "../../wire";
 import { stepWords } from "../steps";
-import { Checkpoints, stateOf, useCheckpoints } from "./Checkpoints";
+import { Checkpoints, useCheckpoints } from "./Checkpoints";
 
 export function RunTab({ open }: { open: Conversation }) {
   const points = useCheckpoints(open);
@@ -23,24 +23,9 @@ export function RunTab({ open }: { open: Conversation }) {
   );
 }
 
-interface Spent {
-  requests: number;
-  usage: { input_tokens: number | null; output_tokens: number | null };
-  cost: string;
-  unpriced: number;
-}
-
-/** Tokens and cost of the last run, as its newest checkpoint holds them. */
+/** Tokens and cost of the last run. */
 function Used({ newest }: { newest: string | undefined }) {
-  const [spent, setSpent] = useState<Spent | null>(null);
-  useEffect(() => {
-    let wanted = true;
-    // a run that keeps no such account shows none
-    if (newest !== undefined) stateOf(newest).then((state) => wanted && setSpent((state.spent as Spent | undefined) ?? null), () => wanted && setSpent(null));
-    return () => {
-      wanted = false;
-    };
-  }, [newest]);
+  const spent = useSpent(async () => newest, newest ?? "");
   if (spent === null || spent.requests === 0) return null;
   const tokens = (count: number | null) => (count === null ? "–" : number(count));
   const { input_tokens: read, output_tokens: written } = spent.usage;

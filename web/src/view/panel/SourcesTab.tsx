@@ -8,6 +8,7 @@ import type { Conversation } from "../../state/conversation";
 import { citedIn } from "../../text/markdown";
 import { quotedIn } from "../../text/quoted";
 import type { Shown, ShownText, Source } from "../../wire";
+import { Quoted } from "../Quoted";
 
 export function SourcesTab({ open, shown }: { open: Conversation; shown: Beside }) {
   useEffect(() => {
@@ -38,7 +39,7 @@ function Passages({ sources, asked, answer = "" }: { sources: readonly Source[];
       {sources.map((source) => (
         <li key={source.index} id={`source-${source.index}`} value={source.index} className={source.index === asked ? "cited" : ""}>
           <b>{source.title || source.id}</b>
-          <blockquote>{quotedIn(source.text, answer).map((piece, at) => (piece.quoted ? <mark key={at}>{piece.text}</mark> : piece.text))}</blockquote>
+          <blockquote><Quoted pieces={quotedIn(source.text, answer)} /></blockquote>
           <SourceLink source={source} />
         </li>
       ))}
