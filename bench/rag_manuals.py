@@ -53,20 +53,23 @@ def rows() -> list[Row]:
     folders = [Path(name) for name in os.environ.get(MANUALS, "").split(os.pathsep) if name]
     if not folders:
         raise UsageError(f"set {MANUALS} to the folders of manuals, parted by {os.pathsep!r}")
-    megabytes = sum(file.stat().st_size for folder in folders for file in folder.rglob("*")) / 1e6
     with tempfile.TemporaryDirectory() as home:
         whole, killed = Path(home) / "whole.sqlite", Path(home) / "killed.sqlite"
         runs = [ingest(folder, whole) for folder in folders]
         held = held_in(whole)
         wrong = harmed_by_kills(folders, killed, held, most=max(run.wall for run in runs) / 6)
         uncited = [name for name, question in asked_of(held).items() if not cites(whole, question, name)]
-    print(
-        f"{megabytes:.0f} MB, {len(held)} documents, {sum(run.wall for run in runs):.1f} s", file=sys.stderr
+    megabytes = sum(Path(name).stat().st_size for name in {name.partition("#")[0] for name in held}) / 1e6
+    print(f"{megabytes:.0f} MB, {len(held)} documents", file=sys.stderr)
+    wall, cpu = (
+        1000 * sum(each) / megabytes for each in zip(*((run.wall, run.cpu) for run in runs), strict=True)
     )
-    cpu = 1000 * sum(run.cpu for run in runs) / megabytes
     peak = max(run.peak_mb for run in runs)
     return [
-        Row("ingest, all processes", "ms/MB", cpu, "5 MB/s", MS_PER_MB, must=1.0),
+        Row("ingest, while nothing else runs", "ms/MB", wall, "5 MB/s", MS_PER_MB, must=1.0),
+        Row(
+            "ingest, CPU of all its processes", "ms/MB", cpu, "two of them at 5 MB/s", 2 * MS_PER_MB, must=1.0
+        ),
         Row("peak memory", "MB", peak, "400 MB however much is read", PEAK_MB, must=1.0),
         Row(f"documents harmed by {KILLS} kills", "", len(wrong), "all", len(held), must=0.0),
         Row("questions without their manual", "", len(uncited), "all", len(QUESTIONS), must=0.0),

@@ -30,7 +30,10 @@ class TextEmbedding:
     def __init__(self, model_name):
         if model_name == "nothing":
             raise ValueError("Model nothing is not supported")
+        self.name = model_name
     def passage_embed(self, texts, **kwargs):
+        if self.name == "broken":
+            raise RuntimeError("the file of the model is damaged")
         yield from ([3.0, 0.0, len(text)] for text in texts)
     def query_embed(self, query, **kwargs):
         yield from ([0.0, 3.0, len(text)] for text in query)
@@ -97,6 +100,7 @@ async def test_a_package_that_runs_models_makes_unit_vectors_of_documents_and_qu
             "nothing",
             "cannot load 'nothing' (nothing is not a local folder); check its",
         ),
+        ("fastembed", "broken", "cannot load 'broken' (the file of the model is damaged); check its name"),
         ("model2vec", "nothing", "model2vec cannot load 'nothing' (there is no such folder); check its name"),
         ("model2vec", "", "the embedder model2vec needs a model; name one"),
         ("sentence-encoder", "x", "the embedder sentence-encoder has its own; leave out 'x'"),

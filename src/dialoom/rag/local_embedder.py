@@ -60,6 +60,9 @@ class LocalEmbedder:
             raise InvalidOptionsError(f"the embedder {kind} {todo}")
         try:
             documents, questions = found.load(model)
+            return cls(
+                kind, model or kind, documents=documents, questions=questions, languages=found.languages
+            )
         except ModuleNotFoundError as error:
             raise MissingExtraError(error.name or kind, kind) from error
         except Exception as error:  # seam: a package of others, which may ask the network
@@ -67,7 +70,6 @@ class LocalEmbedder:
             raise InvalidOptionsError(
                 f"{kind} cannot load {model!r} ({told}); check its name or folder"
             ) from error
-        return cls(kind, model or kind, documents=documents, questions=questions, languages=found.languages)
 
     async def embed_documents(self, texts: Sequence[str]) -> FloatMatrix:
         return await self._aside(self._documents, texts)

@@ -120,9 +120,9 @@ class Stuck(HashEmbedder):
         raise AssertionError(texts)
 
 
-async def test_every_request_that_a_shutdown_cuts_off_is_told_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+async def busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Client]:
+    """A service that is taking in a folder, and will be for ever; its farewells are short."""
     monkeypatch.setattr(pipes, "_FAREWELL", 0.05)
     monkeypatch.setattr(pipes, "_LAST_WORDS", 0.2)
     (tmp_path / "a.txt").write_text("a")
@@ -130,28 +130,23 @@ async def test_every_request_that_a_shutdown_cuts_off_is_told_so(
     async with served(msgspec.structs.replace(await filled(), embedder=stuck)) as (client, _):
         await client.ask(id="stuck", op="ingest", paths=[str(tmp_path)])
         await stuck.reached.wait()
-        await client.ask(id="waits", op="ingest", paths=[str(tmp_path)])
-        await client.ask(id="also", op="delete", documents=["d"])
-        await client.ask(id="end", op="shutdown")
-        told = [await client.read() for _ in range(4)]
+        yield client
+
+
+async def test_every_request_that_a_shutdown_cuts_off_is_told_so(busy: Client, tmp_path: Path) -> None:
+    await busy.ask(id="waits", op="ingest", paths=[str(tmp_path)])
+    await busy.ask(id="also", op="delete", documents=["d"])
+    await busy.ask(id="end", op="shutdown")
+    told = [await busy.read() for _ in range(4)]
     cut = {"ok": False, "error": "the request was cancelled", "code": "cancelled"}
     assert sorted(told[:2], key=str) == [{"id": "also", **cut}, {"id": "waits", **cut}]
     assert told[2:] == [{"id": "stuck", **cut}, {"id": "end", "ok": True}]
 
 
-async def test_a_change_that_waits_for_its_turn_can_be_cancelled(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pipes, "_FAREWELL", 0.05)
-    monkeypatch.setattr(pipes, "_LAST_WORDS", 0.2)
-    (tmp_path / "a.txt").write_text("a")
-    stuck = Stuck()
-    async with served(msgspec.structs.replace(await filled(), embedder=stuck)) as (client, _):
-        await client.ask(id="stuck", op="ingest", paths=[str(tmp_path)])
-        await stuck.reached.wait()
-        await client.ask(id="waits", op="sync", path=str(tmp_path))
-        await client.ask(id="stop", op="cancel", target="waits")
-        told = [await client.read() for _ in range(2)]
+async def test_a_change_that_waits_for_its_turn_can_be_cancelled(busy: Client, tmp_path: Path) -> None:
+    await busy.ask(id="waits", op="sync", path=str(tmp_path))
+    await busy.ask(id="stop", op="cancel", target="waits")
+    told = [await busy.read() for _ in range(2)]
     assert sorted((line["id"], line["ok"]) for line in told) == [("stop", True), ("waits", False)]
 
 
