@@ -124,6 +124,10 @@ def test_a_file_that_is_removed_leaves_room_for_others(parts: Parts, tmp_path: P
         assert client.delete(path).status_code == 204
         assert [code_of(client.get(path)), code_of(client.delete(path))] == [(404, "not_found")] * 2
         assert upload(client, b"87654321", "x").status_code == 201
+        odd = tmp_path / "files/00" / ("0" * 64)
+        odd.mkdir(parents=True)
+        odd.with_suffix(".json").write_text("{}")
+        assert code_of(client.delete(f"/api/v1/files/{odd.name}")) == (503, "store")
     assert [each.name for each in (tmp_path / "files").rglob("*.json")] == [
         f"{hashlib.sha256(b'87654321').hexdigest()}.json"
     ]

@@ -75,15 +75,16 @@ class FileStore:
 
     def remove(self, file_id: str) -> None:
         """Forget a file, whose room is free again. Raises `ProblemError` when there is none."""
-        info, path = self.find(file_id), self.path(file_id)
+        path = self.path(file_id)
         try:
-            self._labels(file_id).unlink()
-            path.unlink(missing_ok=True)
-        except FileNotFoundError:  # another call was first
+            self._labels(file_id).unlink()  # of two calls at once, one finds it
+            size = path.stat().st_size
+            path.unlink()
+        except FileNotFoundError:
             raise _no_file(file_id) from None
         except OSError as error:
             raise _store_error(self._folder, error) from error
-        self._total -= info.size
+        self._total -= size
 
     def path(self, file_id: str) -> Path:
         """Return where a file's bytes are. Raises `ProblemError` for what is no file's id."""
