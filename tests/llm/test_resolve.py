@@ -275,18 +275,18 @@ async def test_the_probe_asks_politely_and_reads_what_it_finds() -> None:
                 ("lmstudio", gone.url, "/v1/models"),
                 ("llamacpp", server.url, "/v1/models"),
                 ("other", server.url, "/nothing"),
-                ("late", silent.url, "/v1/models"),
             ),
+            seconds=30,
         )
+        late = await probe_loopback(transport, (("late", silent.url, "/v1/models"),))
     assert probes == (
         Probe(provider="ollama", base_url=f"{server.url}/v1", models=("llama3.2:latest",)),
         Probe(provider="lmstudio", base_url=f"{gone.url}/v1", why="nobody listens there"),
         Probe(provider="llamacpp", base_url=f"{server.url}/v1", models=("tiny",)),
         Probe(provider="other", base_url=f"{server.url}/v1", why="what listens there lists no models"),
-        Probe(
-            provider="late", base_url=f"{silent.url}/v1", why=f"{silent.url}/v1/models did not answer in time"
-        ),
     )
+    why = f"{silent.url}/v1/models did not answer in time"
+    assert late == (Probe(provider="late", base_url=f"{silent.url}/v1", why=why),)
     assert {(seen.method, "authorization" in seen.headers, seen.body) for seen in server.requests} == {
         ("GET", False, b"")
     }

@@ -57,17 +57,18 @@ def load_config(named: Path | None = None, *, env: Mapping[str, str] = MappingPr
 
 
 def _read(path: Path, *, must_be: bool) -> bytes:
-    if path.exists() and not path.is_file():
-        raise UsageError(f"{path} is no file; put the settings into a file, or remove it")
     try:
+        if path.exists() and not path.is_file():
+            raise UsageError(f"{path} is no file; put the settings into a file, or remove it")
         with path.open("rb") as file:
             text = file.read(MAX_CONFIG_BYTES + 1)
     except FileNotFoundError as error:
         if not must_be:
             return b""
         raise UsageError(f"there is no settings file {path}; check --config") from error
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror or error}; check the file") from error
+    except (OSError, ValueError) as error:  # a name with a NUL byte is a ValueError
+        told = getattr(error, "strerror", None) or str(error)
+        raise UsageError(f"cannot read {one_line(str(path), 80)}: {told}; check the file") from error
     if len(text) > MAX_CONFIG_BYTES:
         raise UsageError(f"{path} is larger than {MAX_CONFIG_BYTES} bytes; it should hold a few settings")
     return text

@@ -17,24 +17,27 @@ _SERVERS = (
 
 
 async def probe_loopback(
-    transport: HttpTransport, servers: tuple[tuple[str, str, str], ...] = _SERVERS
+    transport: HttpTransport,
+    servers: tuple[tuple[str, str, str], ...] = _SERVERS,
+    *,
+    seconds: float = PROBE_SECONDS,
 ) -> tuple[Probe, ...]:
     """Return what answers at the usual addresses of Ollama, LM Studio and llama.cpp, in that order.
 
-    One GET each, all at once, `PROBE_SECONDS` at most; no key and no prompt is sent. Never raises for what
+    One GET each, all at once, `seconds` at most; no key and no prompt is sent. Never raises for what
     a server does. A program asks once: the answer costs up to a quarter of a second.
     """
     async with asyncio.TaskGroup() as group:
         tasks = [
-            group.create_task(_probe(transport, provider, root, path=path))
+            group.create_task(_probe(transport, provider, root, path=path, seconds=seconds))
             for provider, root, path in servers
         ]
     return tuple(task.result() for task in tasks)
 
 
-async def _probe(transport: HttpTransport, provider: str, root: str, *, path: str) -> Probe:
+async def _probe(transport: HttpTransport, provider: str, root: str, *, path: str, seconds: float) -> Probe:
     base_url = f"{root}/v1"
-    limits = HttpTimeouts(connect=PROBE_SECONDS, read=PROBE_SECONDS, total=PROBE_SECONDS)
+    limits = HttpTimeouts(connect=seconds, read=seconds, total=seconds)
     request = HttpRequest(method="GET", url=root + path, timeouts=limits, max_bytes=_MAX_BYTES)
     try:
         async with transport.request(request) as response:
