@@ -124,6 +124,7 @@ async def test_ctrl_c_at_the_prompt_leaves_nothing_broken(terminal: Terminal) ->
         child.stdin.write(b"/history\n")
         await child.stdout.readline()
         child.send_signal(signal.SIGINT)
+        child.stdin.write(b"\n")  # a signal that comes just before a read is heard when the read returns
         assert await lines_until(child.stderr, "Ctrl-D or /quit leaves")
         shown = await end_chat(child, b"Hello?\n")
     assert (shown.code, shown.out) == (0, "Still here.\n\n")
