@@ -235,7 +235,7 @@ def test_a_file_that_cannot_be_read_or_is_huge_is_refused(tmp_path: Path) -> Non
     with pytest.raises(UsageError, match="is no file; put the settings into a file"):
         load_config(tmp_path)
     for name in ("x" * 5_000, "a\0b"):
-        with pytest.raises(UsageError, match=r"cannot read \S+: .*; check the file"):
+        with pytest.raises(UsageError, match=r"cannot read (x+…|a b): .*; check the file"):
             load_config(Path(name))
     with pytest.raises(UsageError, match="is larger than"):
         load_config(written(tmp_path, "#" * (MAX_CONFIG_BYTES + 1)))
