@@ -71,7 +71,7 @@ def test_a_prefix_in_a_text_is_only_text() -> None:
 
 
 @pytest.mark.promise("conversation-023")
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(ENTRIES, max_size=12))
 def test_a_screen_that_grows_shows_what_a_screen_built_anew_shows(entries: list[Entry]) -> None:
     growing = Screen()
