@@ -159,8 +159,8 @@ def test_commands_are_chosen_with_the_keys_alone(page: Page, stage: Stage) -> No
     assert page.input_value(".composer textarea") == "/xyz "
     page.keyboard.press("Enter")
     expect(page.locator(".card[data-type=XyzLoadCard]")).to_be_visible()
-    expect(page.locator(".title h1")).to_have_text("Untitled")
-    expect(page.locator(".row.chosen .name")).to_have_text("Untitled")
+    expect(page.locator(".title h1")).to_have_text("Point file")
+    expect(page.locator(".row.chosen .name")).to_have_text("Point file")
     ask(page, "/form refnud")
     expect(page.locator(".notice")).to_contain_text("refund")
     expect(page.locator(".composer textarea")).to_have_value("/form refnud")
@@ -269,6 +269,8 @@ def test_a_first_message_that_is_refused_is_still_there_with_its_file(page: Page
     expect(page.locator(".notice").last).to_contain_text("the disk is full")
     assert page.input_value(".composer textarea") == "Keep these words"
     expect(page.locator(".composer .attached")).to_contain_text("a.md")
+    expect(page.locator(".title h1")).to_have_text("Untitled")
+    expect(page.locator(".row.chosen .name")).to_have_text("Untitled")
     stage.says("kept")
     page.click("button[aria-label=Send]")
     answered(page, "kept")

@@ -11,6 +11,8 @@ export interface Command {
   card: (rest: string) => Promise<{ type: string; payload: CardData } | null>;
 }
 
+const MAX_TITLE = 100;
+
 interface Form {
   id: string;
   title?: string;
@@ -35,10 +37,15 @@ export async function runCommand(line: string, conversation: string | null): Pro
   if (command === undefined) return "message";
   const made = await attempt(() => command.card(rest.trim()));
   if (made === null) return "refused";
-  const id = conversation ?? (await attempt(() => api.create()))?.id;
+  const id = conversation ?? (await attempt(() => api.create({ title: titleOf(made) })))?.id;
   if (id === undefined || (await attempt(() => api.addCard(id, made.type, made.payload))) === null) return "refused";
   if (current.get()?.id !== id) await show(id);
   return "done";
+}
+
+/** What a conversation that begins with a card is called: as the card is. */
+function titleOf({ type, payload }: { type: string; payload: CardData }): string {
+  return [...String(payload.title || t(`card_${type}` as "card_Form"))].slice(0, MAX_TITLE).join("");
 }
 
 async function formCard(wanted: string): Promise<{ type: string; payload: CardData } | null> {
