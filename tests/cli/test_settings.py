@@ -80,7 +80,7 @@ async def test_a_question_is_asked_again_as_often_as_the_file_says(terminal: Ter
     busy = WireReply(status=503)
     async with WireServer([busy, said("Three days [1]."), busy]) as server:
         told = f'[model]\nname = "openai:m"\nbase_url = "{server.url}/v1"\n[requests]\n'
-        settle(f"{told}retries = 1\nretry_backoff_ms = 1\n")
+        settle(f"{told}retries = 1\nretry_backoff_ms = 0\n")
         again = await terminal.run_beside("ask", "How long?", "--docs", str(docs))
         settle(f"{told}retries = 0\n")
         once = await terminal.run_beside("ask", "How long?")

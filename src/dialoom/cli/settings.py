@@ -103,7 +103,7 @@ class RequestTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     total_timeout_ms: _Milliseconds | None = None
     retries: Annotated[int, msgspec.Meta(ge=0, le=100)] | None = None
     """How often a question is asked again: 0 is never."""
-    retry_backoff_ms: _Milliseconds | None = None
+    retry_backoff_ms: Annotated[int, msgspec.Meta(ge=0, le=86_400_000)] | None = None
     """What is waited before the second request; later waits are longer."""
 
     def timeouts(self, seconds: float | None) -> Timeouts:
