@@ -17,6 +17,13 @@ from playwright.sync_api import Browser, Page, StorageState, ViewportSize, expec
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"
 BOUND = 60.0
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--num-raster-threads=1",  # rounded corners come out the same each time
+    "--disable-partial-raster",
+    "--disable-skia-runtime-opts",
+]
 DESK: ViewportSize = {"width": 1280, "height": 860}
 WIDE: ViewportSize = {"width": 1440, "height": 860}
 PHONE: ViewportSize = {"width": 390, "height": 844}
@@ -223,7 +230,7 @@ def main() -> int:
         )
         return 1
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
         desk = ("python", "examples/help_desk.py", "--port", "0", "--data", f"{folder}/desk")
         with served(*desk) as link:
             sitting = Sitting(browser, link)
