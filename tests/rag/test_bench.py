@@ -1,7 +1,13 @@
 """The bench of knowledge says what the requirement's figures are compared with."""
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 from bench import rag as bench
+from bench import rag_manuals, rag_million
+
+from dialoom.base.errors import UsageError
 
 
 @pytest.fixture
@@ -25,3 +31,25 @@ def test_search_storing_embedding_and_persistence_are_measured_against_their_bas
         ("save 50,000 x 128 as JSON", "Python's json"),
         ("load 50,000 x 128 from JSON", "Python's json"),
     } < (rows.keys())
+
+
+@pytest.mark.parametrize("of_files", [False, True])
+def test_a_million_vectors_are_drawn_or_come_from_a_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, of_files: bool
+) -> None:
+    for name, value in {"COUNT": 300, "DIM": 8, "CENTRES": 5, "QUESTIONS": 20}.items():
+        monkeypatch.setattr(rag_million, name, value)
+    monkeypatch.delenv("DIALOOM_VECTORS", raising=False)
+    monkeypatch.delenv("DIALOOM_QUESTIONS", raising=False)
+    if of_files:
+        np.save(tmp_path / "rows.npy", np.random.default_rng(1).normal(size=(120, 4)).astype(np.float16))
+        monkeypatch.setenv("DIALOOM_VECTORS", str(tmp_path / "rows.npy"))
+    search, missed, making = rag_million.rows()
+    assert search.row == f"search {'100 x 4' if of_files else '300 x 8'} in lists"
+    assert (missed.ours, missed.theirs, making.unit) == (0.0, 5.0, "s")
+
+
+def test_the_bench_of_manuals_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DIALOOM_MANUALS", raising=False)
+    with pytest.raises(UsageError, match="set DIALOOM_MANUALS to the folders of manuals"):
+        rag_manuals.rows()
