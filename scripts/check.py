@@ -9,8 +9,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 CODE = ("src", "tests", "scripts", "bench", "conftest.py")
-# what needs a process, a server, a model or a build of its own is left to `make test`
-FAST = ("tests", "--ignore=tests/peers", "--ignore=tests/cli", "-m", "not slow and not real_model")
+# folders whose tests start a program each, and what is slow or needs the local model, are left to `make test`
+PROGRAMS = ("tests/cli", "tests/examples", "tests/peers", "tests/rag/extract")
+FAST = ("tests", *(f"--ignore={folder}" for folder in PROGRAMS), "-m", "not slow and not real_model")
 GATES = {
     "format": [BIN / "ruff", "format", "--check", "--quiet", *CODE],
     "lint": [BIN / "ruff", "check", "--quiet", *CODE],
