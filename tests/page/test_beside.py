@@ -82,6 +82,7 @@ def test_a_checkpoint_shows_what_its_step_changed_and_the_run_what_it_used(page:
     )
     page.click("#tab-graph")
     expect(page.locator(".graph .node-done")).to_have_text("model")
+    expect(page.locator(".graph .react-flow__edge-back")).to_have_count(1)  # from the tools to the model
     before = page.url
     page.click(".checkpoints li >> nth=1 >> text=Go on from here")
     expect(page).not_to_have_url(before)

@@ -1,7 +1,7 @@
 /** A graph as boxes and lines, laid out in rows by how far each node is from the start. */
 
-import { Background, Controls, MarkerType, ReactFlow } from "@xyflow/react";
-import type { Edge, Node } from "@xyflow/react";
+import { Background, BaseEdge, Controls, MarkerType, ReactFlow } from "@xyflow/react";
+import type { Edge, EdgeProps, Node } from "@xyflow/react";
 import "@xyflow/react/dist/style.css";
 import { useMemo } from "react";
 
@@ -11,11 +11,13 @@ export interface GraphShape {
 }
 
 const [ACROSS, DOWN] = [170, 90];
+const BEND = 140;
+const KINDS = { back: BackEdge };
 const ROOM = { padding: 0.2 }; // for the lines that lead back
 
 export function GraphDrawing({ graph, running, done }: { graph: GraphShape; running: ReadonlySet<string>; done: ReadonlySet<string> }) {
-  const edges = useMemo(() => drawnEdges(graph), [graph]);
   const places = useMemo(() => rowsOf(graph), [graph]);
+  const edges = useMemo(() => drawnEdges(graph, places), [graph, places]);
   const nodes: Node[] = graph.nodes.map((node) => ({
     id: node.id,
     position: places.get(node.id) ?? { x: 0, y: 0 },
@@ -25,7 +27,7 @@ export function GraphDrawing({ graph, running, done }: { graph: GraphShape; runn
   }));
   return (
     <div className="graph">
-      <ReactFlow nodes={nodes} edges={edges} fitView fitViewOptions={ROOM} nodesConnectable={false} proOptions={{ hideAttribution: false }}>
+      <ReactFlow nodes={nodes} edges={edges} edgeTypes={KINDS} fitView fitViewOptions={ROOM} nodesConnectable={false} proOptions={{ hideAttribution: false }}>
         <Background />
         <Controls showInteractive={false} position="top-right" />
       </ReactFlow>
@@ -33,8 +35,23 @@ export function GraphDrawing({ graph, running, done }: { graph: GraphShape; runn
   );
 }
 
-function drawnEdges(graph: GraphShape): Edge[] {
-  return graph.edges.map((edge, at) => ({ id: String(at), source: edge.source, target: edge.target, ...(edge.label ? { label: edge.label } : {}), markerEnd: { type: MarkerType.ArrowClosed } }));
+function drawnEdges(graph: GraphShape, places: ReadonlyMap<string, { y: number }>): Edge[] {
+  const row = (id: string) => places.get(id)?.y ?? 0;
+  return graph.edges.map((edge, at) => ({
+    id: String(at),
+    source: edge.source,
+    target: edge.target,
+    ...(edge.label ? { label: edge.label } : {}),
+    ...(row(edge.target) <= row(edge.source) ? { type: "back" } : {}),
+    markerEnd: { type: MarkerType.ArrowClosed },
+  }));
+}
+
+/** A way back up, around the boxes it would vanish behind. */
+function BackEdge({ id, sourceX, sourceY, targetX, targetY, label, markerEnd = "" }: EdgeProps) {
+  const [out, back] = [sourceX - BEND, targetX - BEND];
+  const path = `M ${sourceX} ${sourceY} C ${out} ${sourceY + BEND / 2} ${back} ${targetY - BEND / 2} ${targetX} ${targetY}`;
+  return <BaseEdge id={id} path={path} label={label} labelX={(out + back) / 2 + BEND / 4} labelY={(sourceY + targetY) / 2} markerEnd={markerEnd} />;
 }
 
 /** Each node's place: its row is its shortest way from a node nothing leads to. */
