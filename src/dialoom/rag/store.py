@@ -164,7 +164,8 @@ def check_chunks(chunks: Sequence[Chunk], vectors: FloatMatrix) -> None:
         raise UsageError(f"{len(chunks)} chunks came with {len(vectors)} vectors; give one vector per chunk")
     if not all(map(_ID, chunks)):
         raise UsageError("a chunk has no id; give each one its own")
-    for metadata in {id(each): each for each in map(_METADATA, chunks) if each}.values():
+    told = filter(None, map(_METADATA, chunks))
+    for metadata in {id(each): each for each in told}.values():
         if wrong := wrong_metadata(metadata):
             raise UsageError(wrong)
 
