@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from dialoom.graph import END, START, GraphBuilder, GraphBuildError, GraphProblem, NodeContext, Reducers
-from dialoom.graph.compile import is_async
+from dialoom.graph.compile_draft import is_async
 
 
 def problems(describe: Callable[[GraphBuilder], object]) -> list[tuple[str, str]]:

@@ -1,5 +1,6 @@
 """What people install: the wheel holds the package, its types and its licence, and a consumer runs on it."""
 
+import builtins
 import subprocess
 import sys
 import zipfile
@@ -53,6 +54,11 @@ def test_a_small_consumer_runs_on_the_installed_wheel(wheel: Path, tmp_path: Pat
     isolated = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{CONSUMER}"]
     done = subprocess.run(isolated, check=True, capture_output=True, text=True, timeout=60, cwd=tmp_path)
     assert done.stdout == "HELLO\n"
+
+
+def test_no_module_hides_a_builtin_from_who_imports_all_of_its_package() -> None:
+    modules = {path.stem for path in (ROOT / "src" / "dialoom").rglob("*.py")} - {"__init__"}
+    assert modules.isdisjoint(dir(builtins))
 
 
 @pytest.mark.promise("docs-022", "docs-015")

@@ -9,7 +9,7 @@ from dialoom.base.events import Observer
 from dialoom.base.text import one_line
 from dialoom.graph.channels import UNSET, Channel
 from dialoom.graph.checkpoint import CheckpointStore
-from dialoom.graph.compile import compile_draft
+from dialoom.graph.compile_draft import compile_draft
 from dialoom.graph.context import NodeContext
 from dialoom.graph.draft import ChildDraft, Draft, JoinDraft, NodeDraft, RouteDraft
 from dialoom.graph.errors import GraphBuildError, GraphProblem

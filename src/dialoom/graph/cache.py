@@ -12,7 +12,7 @@ import msgspec
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
 from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line
-from dialoom.graph.compile import is_async
+from dialoom.graph.compile_draft import is_async
 from dialoom.graph.context import NodeContext
 from dialoom.graph.frozen import MAX_DEPTH, freeze
 from dialoom.graph.log import AppendLog

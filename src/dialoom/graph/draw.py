@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dialoom.base.text import one_line
-from dialoom.graph.compile import compile_draft
+from dialoom.graph.compile_draft import compile_draft
 from dialoom.graph.errors import GraphBuildError
 from dialoom.graph.lint import problems_of
 from dialoom.graph.names import END, START

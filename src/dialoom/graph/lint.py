@@ -8,7 +8,7 @@ import msgspec
 
 from dialoom.base.text import one_line
 from dialoom.graph.channels import Channel, initial_operation
-from dialoom.graph.compile import is_async, onward_of, reached_from
+from dialoom.graph.compile_draft import is_async, onward_of, reached_from
 from dialoom.graph.draft import ChildDraft, Draft, JoinDraft, NodeDraft
 from dialoom.graph.errors import GraphProblem
 from dialoom.graph.migrate import migration_problems

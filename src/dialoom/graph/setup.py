@@ -7,7 +7,7 @@ from dialoom.base.clock import Clock
 from dialoom.base.events import Observer
 from dialoom.graph.checkpoint import CheckpointStore
 from dialoom.graph.commit import Step, accept_input
-from dialoom.graph.compile import onward_of, reached_from
+from dialoom.graph.compile_draft import onward_of, reached_from
 from dialoom.graph.draft import Draft
 from dialoom.graph.fingerprint import fingerprint_of
 from dialoom.graph.frontier import AT_ENTRY
