@@ -19,7 +19,7 @@ from dialoom.agent import (
     ReActAgent,
 )
 from dialoom.base.errors import UsageError
-from dialoom.llm import Message, MockProvider, OpaquePart, assistant, user
+from dialoom.llm import FilePart, Message, MockProvider, OpaquePart, assistant, user
 from tests.agent.tools import add
 
 A_PROVIDER = 'the provider of an agent; give a provider, such as OpenAIProvider("http://127.0.0.1:11434/v1")'
@@ -161,6 +161,11 @@ async def test_a_question_in_which_nothing_is_asked_is_refused_before_a_model_is
 
 async def test_what_only_one_provider_can_read_is_a_question_as_well() -> None:
     shown = Message(role="user", parts=(OpaquePart("mock", '{"type":"image"}'),))
+    assert (await ReActAgent(MockProvider().queue_text("A heron.")).run(shown)).answer == "A heron."
+
+
+async def test_a_file_without_words_is_a_question_as_well() -> None:
+    shown = user("", files=(FilePart(data=b"png", media_type="image/png"),))
     assert (await ReActAgent(MockProvider().queue_text("A heron.")).run(shown)).answer == "A heron."
 
 

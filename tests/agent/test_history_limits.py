@@ -86,6 +86,24 @@ def test_a_limit_below_one_is_refused() -> None:
         HistoryLimits(tokens=0)
 
 
+@pytest.mark.parametrize(
+    ("limits", "told"),
+    [
+        ({"messages": "5"}, "messages is '5'; give 1 or more, or None for no limit"),
+        ({"turns": 2.5}, "turns is 2.5; give 1 or more, or None for no limit"),
+        ({"characters": True}, "characters is True; give 1 or more, or None for no limit"),
+        (
+            {"count_tokens": 5},
+            "count_tokens is a value of type int; give a function of a message, or leave it out",
+        ),
+    ],
+)
+def test_a_limit_that_is_no_whole_number_is_refused(limits: dict[str, Any], told: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        HistoryLimits(**limits)
+    assert str(caught.value) == told
+
+
 def test_the_words_of_an_activated_skill_stay_with_their_call_and_what_stands_beside_them() -> None:
     both = assistant("", calls=(call("skill"), call("other")))
     words = msgspec.structs.replace(tool_result("skill", "always cite"), mark="skill")

@@ -2,6 +2,7 @@
 
 import asyncio
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -91,10 +92,12 @@ async def test_a_model_that_calls_without_end_in_one_answer_is_bounded() -> None
     ("limits", "message"),
     [
         ({"iterations": 0}, "an agent has 0 iterations; give 1 or more"),
+        ({"iterations": "5"}, "an agent has '5' iterations; give 1 or more"),
+        ({"tool_calls": 2.5}, "an agent has 2.5 tool calls; give 0 or more, or None for no limit"),
         ({"tool_calls": -1}, "an agent has -1 tool calls; give 0 or more, or None for no limit"),
     ],
 )
-def test_limits_that_leave_nothing_are_refused(limits: dict[str, int], message: str) -> None:
+def test_limits_that_leave_nothing_are_refused(limits: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError) as refused:
         AgentLimits(**limits)
     assert str(refused.value) == message

@@ -167,7 +167,8 @@ async def test_code_on_the_loop_that_cannot_wait_runs_ahead_but_not_for_ever(
     values = [event.value async for event in stream if isinstance(event, Chunk)]
     assert values == list(range(18))
     assert stream.result.errors[0].message == (
-        "UsageError: the reader of this stream is 20 events behind; use: await ctx.aemit(value)"
+        "UsageError: the reader of this stream is 20 events behind; "
+        "a node awaits ctx.aemit(value), a tool emits less often"
     )
 
 

@@ -13,7 +13,7 @@ class HistoryLimits(Bounds, frozen=True, kw_only=True):
     """The most a model gets: `turns`, `messages`, `characters`, `tokens`; None is no limit.
 
     `count_tokens` gives the tokens of a message; without it they are estimated, rather too many. Raises
-    `UsageError` on a limit below 1.
+    `UsageError` on a limit that is no whole number from 1 on.
     """
 
     def window(self) -> TurnWindow:

@@ -3,6 +3,7 @@
 import msgspec
 
 from dialoom.base.errors import UsageError
+from dialoom.llm.given import is_count
 from dialoom.llm.usage_limits import UsageLimits
 
 MAX_CALLS_PER_ROUND = 128
@@ -22,11 +23,11 @@ class AgentLimits(msgspec.Struct, frozen=True, kw_only=True):
     usage: UsageLimits = UsageLimits()
 
     def __post_init__(self) -> None:
-        if self.iterations < 1:
-            raise UsageError(f"an agent has {self.iterations} iterations; give 1 or more")
-        if self.tool_calls is not None and self.tool_calls < 0:
+        if not is_count(self.iterations, least=1):
+            raise UsageError(f"an agent has {self.iterations!r:.40} iterations; give 1 or more")
+        if self.tool_calls is not None and not is_count(self.tool_calls, least=0):
             raise UsageError(
-                f"an agent has {self.tool_calls} tool calls; give 0 or more, or None for no limit"
+                f"an agent has {self.tool_calls!r:.40} tool calls; give 0 or more, or None for no limit"
             )
 
     @property

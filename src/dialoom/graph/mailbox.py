@@ -84,7 +84,8 @@ class Mailbox:
         if get_ident() == self._loop_thread:
             if len(self._events) >= HARD_LIMIT:
                 raise UsageError(
-                    f"the reader of this stream is {HARD_LIMIT} events behind; use: await ctx.aemit(value)"
+                    f"the reader of this stream is {HARD_LIMIT} events behind; "
+                    "a node awaits ctx.aemit(value), a tool emits less often"
                 )
             return
         while self.full():

@@ -25,6 +25,11 @@ def expect_texts(value: object, what: str) -> None:
         raise UsageError(f"{what} is one text; give several, like {what}=({one_line(value, 20)!r},)")
 
 
+def is_count(value: object, *, least: int) -> bool:
+    """Tell whether `value` is a whole number from `least` on."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
 def expect_number(value: object, what: str, *, least: float) -> None:
     """Raise `UsageError` unless `value` is None or a number that is no less than `least`."""
     if value is None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from dialoom.base.errors import UsageError
+from dialoom.llm.given import is_count, named
 from dialoom.llm.message_size import character_count, token_estimate
 from dialoom.llm.messages import Message
 
@@ -22,15 +23,19 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     count_tokens: _Measure = token_estimate
 
     def __post_init__(self) -> None:
-        refuse_below_one(self)
+        refuse_below_one(self, ("turns", "messages", "characters", "tokens"))
+        if not callable(self.count_tokens):
+            raise UsageError(
+                f"count_tokens is {named(self.count_tokens)}; give a function of a message, or leave it out"
+            )
 
 
-def refuse_below_one(limits: msgspec.Struct) -> None:
-    """Raise `UsageError` that names a limit which would leave nothing."""
-    for name in limits.__struct_fields__:
+def refuse_below_one(limits: msgspec.Struct, names: Sequence[str]) -> None:
+    """Raise `UsageError` that names a limit which is no whole number, or would leave nothing."""
+    for name in names:
         limit: object = getattr(limits, name)
-        if isinstance(limit, int) and limit < 1:
-            raise UsageError(f"{name} is {limit}; give 1 or more, or None for no limit")
+        if limit is not None and not is_count(limit, least=1):
+            raise UsageError(f"{name} is {limit!r:.40}; give 1 or more, or None for no limit")
 
 
 class TurnWindow:

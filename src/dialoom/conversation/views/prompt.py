@@ -32,7 +32,7 @@ class PromptLimits(msgspec.Struct, frozen=True, kw_only=True):
     max_chars: int | None = None
 
     def __post_init__(self) -> None:
-        refuse_below_one(self)
+        refuse_below_one(self, self.__struct_fields__)
 
     @property
     def bounds(self) -> Bounds:
