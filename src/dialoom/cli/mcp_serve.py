@@ -21,11 +21,11 @@ from dialoom.cli.mcp_export import exported_tools
 from dialoom.cli.mcp_knowledge import READ_ONLY, DocumentResources, knowledge_tools
 from dialoom.cli.mcp_library import Library
 from dialoom.cli.mcp_prompts import TEMPLATE, document_names, knowledge_prompts
-from dialoom.cli.model import announce, open_model
+from dialoom.cli.model import OpenModel, announce, open_model
 from dialoom.cli.progress import counted, say
 from dialoom.mcp.server import HttpAccess, News, Served, http_endpoint, serve_stdio
 from dialoom.net.address import is_loopback
-from dialoom.rag import HybridRetriever
+from dialoom.rag import Embedder, HybridRetriever
 from dialoom.tools import Tool, ToolRegistry
 
 PATH = "/mcp"
@@ -71,23 +71,32 @@ async def _served(own: list[Tool], knowledge: KnowledgeFlags, model: ModelFlags)
     async with AsyncExitStack() as stack:
         opened = await stack.enter_async_context(open_model(model))
         embedder = await stack.enter_async_context(open_embedder(model.config))
-        store = stack.enter_context(open_store(knowledge))
+        served = await stack.enter_async_context(served_documents(own, knowledge, opened, embedder))
+        announce(opened.choice)
+        yield served
+
+
+@asynccontextmanager
+async def served_documents(
+    own: Sequence[Tool], knowledge: KnowledgeFlags, opened: OpenModel, embedder: Embedder
+) -> AsyncGenerator[Served]:
+    """Offer the knowledge base, and a person's `own` tools beside it. Raises as `Library.opened` does."""
+    with open_store(knowledge) as store:
         news, retriever = News(), HybridRetriever(store, embedder)
         library = Library(store, knowledge.docs, news)
-        await stack.enter_async_context(library.opened(embedder))
-        announce(opened.choice)
         answerer = partial(FromDocuments, store, opened, knowledge, embedder)
-        yield Served(
-            tools=ToolRegistry([*knowledge_tools(library, retriever, answerer), *own]),
-            version=dialoom.__version__,
-            instructions=_HOW,
-            read_only=READ_ONLY,
-            resources=DocumentResources(library),
-            templates=(TEMPLATE,),
-            prompts=knowledge_prompts(library, retriever),
-            complete=document_names(library),
-            news=news,
-        )
+        async with library.opened(embedder):
+            yield Served(
+                tools=ToolRegistry([*knowledge_tools(library, retriever, answerer), *own]),
+                version=dialoom.__version__,
+                instructions=_HOW,
+                read_only=READ_ONLY,
+                resources=DocumentResources(library),
+                templates=(TEMPLATE,),
+                prompts=knowledge_prompts(library, retriever),
+                complete=document_names(library),
+                news=news,
+            )
 
 
 async def _serve_http(served: Served, place: Place) -> None:

@@ -22,6 +22,7 @@ from dialoom.cli.serve_flags import ServeFlags
 from dialoom.cli.serve_geo import GEO_HANDLERS
 from dialoom.cli.serve_graphs import graph_definitions
 from dialoom.cli.serve_kit import add_kit, own_kit
+from dialoom.cli.serve_mcp import documents_endpoint
 from dialoom.cli.serve_tools import tool_servers, tool_source
 from dialoom.conversation.cards import FormRegistry, builtin_cards
 from dialoom.dialog import Center, Kit, RunPolicy, Stores
@@ -120,6 +121,9 @@ async def _run(
         forms, cards = FormRegistry(), builtin_cards()
         grounded = DOCS in await bases.ids()
         source = tool_source(wired.servers)
+        endpoint = documents_endpoint(settings, knowledge, opened, embedder)
+        if endpoint is not None:
+            await stack.enter_async_context(endpoint.running())
 
         def center(stores: Stores) -> Center:
             policy = RunPolicy(chat=opened.options)
@@ -146,11 +150,13 @@ async def _run(
             ground=ground if grounded else None,
             tool_source=source,
             card_handlers=GEO_HANDLERS,
+            mcp=endpoint,
         )
         with _in_folder(settings.data):
             workbench = Workbench(settings, parts)
         announce(opened.choice)
-        await serve(workbench, listening, ready=lambda: _tell_address(workbench))
+        ending = () if endpoint is None else (endpoint.end,)
+        await serve(workbench, listening, ready=lambda: _tell_address(workbench), ending=ending)
 
 
 @asynccontextmanager

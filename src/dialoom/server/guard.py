@@ -27,7 +27,7 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 }
-_GUARDED = ("/api/", "/v1/", "/agui/", "/metrics", "/plain")
+_GUARDED = ("/api/", "/v1/", "/agui/", "/mcp", "/metrics", "/plain")
 _STARTING = ("/messages", "/regenerate", "/edit", "/completions")
 """The ends of the paths of calls that ask a model."""
 _SAFE = frozenset({"GET", "HEAD"})

@@ -3,14 +3,13 @@
 import asyncio
 import signal
 import socket
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Literal
 
 import uvicorn
 
 from dialoom.base.errors import StoreError
-from dialoom.server.hub import EventHub
 from dialoom.server.settings import ServerSettings
 from dialoom.server.workbench import Workbench
 
@@ -36,8 +35,17 @@ def listen(settings: ServerSettings) -> socket.socket:
     return found
 
 
-async def serve(workbench: Workbench, listening: socket.socket, *, ready: Callable[[], None]) -> None:
-    """Serve until SIGTERM or SIGINT; `ready` is called when calls are answered."""
+async def serve(
+    workbench: Workbench,
+    listening: socket.socket,
+    *,
+    ready: Callable[[], None],
+    ending: Sequence[Callable[[], None]] = (),
+) -> None:
+    """Serve until SIGTERM or SIGINT; `ready` is called when calls are answered.
+
+    `ending` is called when the server is told to end: it lets go of streams that are not the workbench's own.
+    """
     config = uvicorn.Config(
         workbench.app,
         log_level="error",  # what strangers send wrongly is no news
@@ -51,7 +59,7 @@ async def serve(workbench: Workbench, listening: socket.socket, *, ready: Callab
         http=_protocol(),
         h11_max_incomplete_event_size=65_536,
     )
-    server = _Server(config, workbench.hub, ready)
+    server = _Server(config, ready, (workbench.hub.close, *ending))
     await server.serve(sockets=[listening])
 
 
@@ -67,10 +75,12 @@ def _protocol() -> type[asyncio.Protocol] | Literal["h11"]:
 class _Server(uvicorn.Server):
     """uvicorn waits for open streams when it is told to end; this closes them first."""
 
-    def __init__(self, config: uvicorn.Config, hub: EventHub, ready: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, ready: Callable[[], None], ending: Sequence[Callable[[], None]]
+    ) -> None:
         super().__init__(config)
-        self._hub = hub
         self._ready = ready
+        self._ending = ending
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -90,5 +100,6 @@ class _Server(uvicorn.Server):
                 loop.remove_signal_handler(number)
 
     def _end(self, number: int) -> None:
-        self._hub.close()
+        for each in self._ending:
+            each()
         self.handle_exit(number, None)

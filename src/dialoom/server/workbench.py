@@ -82,6 +82,8 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     """Do the work of cards' actions, over those for knowledge bases and runs that are built in."""
     tool_source: ToolSource | None = None
     """Connects a tool server that people want to try."""
+    mcp: ASGIApp | None = None
+    """Answers at `/mcp`, where other programs find tools and documents; None leaves that path out."""
 
 
 class Workbench:
@@ -179,6 +181,7 @@ class Workbench:
             PathRoute("/healthz", self._health, methods=["GET"]),
             PathRoute("/metrics", self._metrics.show, methods=["GET"]),
             PathRoute("/openapi.json", self._document, methods=["GET"]),
+            *([] if self._parts.mcp is None else [PathRoute("/mcp", self._parts.mcp)]),
             *PlainPage(self.store, self._shelf, self._talks, self._cards).routes(),
             *PageFiles().routes(),
         ]
