@@ -380,6 +380,29 @@ async def test_damage_met_while_reading_is_said(path: Path, damage: str, message
     assert message in str(refusal.value)
 
 
+async def test_a_listing_leaves_out_a_damaged_header_and_names_it(path: Path) -> None:
+    damaged = await filled(path, "hi")
+    others = [await filled(path, "hi") for _ in range(3)]
+    branch = Conversation(Header(id="twig", branch_from=others[0], created=1.0, updated=1.0))
+    with SqliteConversationStore(path) as store:
+        await store.create(branch)
+    change(path, f"UPDATE conversation SET about = '[' WHERE id = '{damaged}'")
+    with SqliteConversationStore(path) as store:
+        listed, cursor = list[str](), None
+        while True:
+            page = await store.page(query="", cursor=cursor, limit=1)
+            listed += [header.id for header in page.headers]
+            if (cursor := page.cursor) is None:
+                break
+        assert sorted(listed) == sorted([*others, "twig"])
+        assert [header.id for header in await store.branches(others[0])] == ["twig"]
+        told = f"conversation {damaged} has a damaged row; restore the file from a copy"
+        assert store.problems == {damaged: told}
+        assert {each.id for each in (await store.page(query="hi")).headers} == set(others)
+        await store.delete(damaged)
+        assert store.problems == {}
+
+
 async def test_a_file_whose_damage_is_told_in_no_utf_8_is_refused_all_the_same(path: Path) -> None:
     await filled(path)
     with closing(sqlite3.connect(path)) as connection:

@@ -18,6 +18,7 @@ from dialoom.conversation.header import Header, to_rfc3339
 from dialoom.conversation.records import Log
 from dialoom.conversation.store import ConversationNotFoundError
 from dialoom.conversation.yaml_text import MAX_CHARS, MAX_NODES, dump_yaml, load_yaml
+from dialoom.stores.private_file import open_private, take_mode
 
 SUFFIX = ".yaml"
 _LEFTOVER = re.compile(r"\.[A-Za-z0-9_-]{1,64}\.[0-9a-f-]{36}\.tmp")
@@ -90,10 +91,11 @@ def replace_file(path: Path, stored: StoredConversation) -> None:
     content = _encode(path.stem, stored)
     temporary = path.with_name(f".{path.stem}.{new_id()}.tmp")
     try:
-        with temporary.open("xb") as file:
+        with open(temporary, "xb", opener=open_private) as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
+        take_mode(temporary, path)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)

@@ -46,6 +46,33 @@ class _About(msgspec.Struct, frozen=True, omit_defaults=True):
     meta: dict[str, object] = {}
 
 
+class HeaderRow(NamedTuple):
+    """A header as it is stored; what no query asks for is JSON in `about`."""
+
+    id: str
+    title: str
+    created: float
+    updated: float
+    about: str
+
+    def header(self) -> Header:
+        """Read the row. Raises `StoreError` for a damaged one."""
+        try:
+            rest = msgspec.json.decode(self.about, type=_About)
+            return Header(
+                id=self.id,
+                title=self.title,
+                created=self.created,
+                updated=self.updated,
+                branch_from=rest.branch_from,
+                workflow_mode=rest.workflow_mode,
+                settings=rest.settings,
+                meta=rest.meta,
+            )
+        except (msgspec.DecodeError, UsageError) as error:
+            raise _damage(self.id) from error
+
+
 def find_place(connection: sqlite3.Connection, conversation_id: str) -> Place:
     """Return where the log stands. Raises `ConversationNotFoundError`."""
     row = connection.execute(
@@ -129,19 +156,19 @@ def about_text(header: Header) -> str:
 
 def read_header(connection: sqlite3.Connection, conversation_id: str) -> Header:
     """Return one header. Raises `ConversationNotFoundError`."""
-    found = read_headers(connection, "WHERE id = ?", (conversation_id,))
+    found = read_rows(connection, "WHERE id = ?", (conversation_id,))
     if not found:
         raise ConversationNotFoundError(conversation_id)
-    return found[0]
+    return found[0].header()
 
 
-def read_headers(connection: sqlite3.Connection, clauses: str, values: Sequence[object]) -> list[Header]:
-    """Return headers chosen by constant SQL `clauses`."""
+def read_rows(connection: sqlite3.Connection, clauses: str, values: Sequence[object]) -> list[HeaderRow]:
+    """Return rows chosen by constant SQL `clauses`."""
     rows = connection.execute(
         f"SELECT id, title, created, updated, about FROM conversation {clauses}",  # noqa: S608 - constants
         values,
     )
-    return [_header(*row) for row in rows]
+    return [HeaderRow(*row) for row in rows]
 
 
 def read_records(connection: sqlite3.Connection, place: Place) -> list[Record]:
@@ -234,23 +261,6 @@ def _body(entry: Entry) -> str:
     if len(body) > MAX_JSON_CHARS:
         raise UsageError(f"an entry of {len(body)} characters is over the limit of {MAX_JSON_CHARS}; cut it")
     return body
-
-
-def _header(conversation_id: str, title: str, created: float, updated: float, about: str) -> Header:
-    try:
-        rest = msgspec.json.decode(about, type=_About)
-        return Header(
-            id=conversation_id,
-            title=title,
-            created=created,
-            updated=updated,
-            branch_from=rest.branch_from,
-            workflow_mode=rest.workflow_mode,
-            settings=rest.settings,
-            meta=rest.meta,
-        )
-    except (msgspec.DecodeError, UsageError) as error:
-        raise _damage(conversation_id) from error
 
 
 def _entry(body: str, conversation_id: str) -> Entry:

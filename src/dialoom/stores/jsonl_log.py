@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from dialoom.graph.codec import MAX_BYTES, UnreadableError
 from dialoom.stores.checkpoint_chain import Head
 from dialoom.stores.jsonl_lines import Header, checked, lines_of_array, read_header
+from dialoom.stores.private_file import PRIVATE, take_mode
 
 _BLOCK: Final = 1024 * 1024
 
@@ -95,13 +96,14 @@ class JsonlLog:
     def rewrite(self, lines: Iterable[bytes]) -> None:
         """Put these lines in the place of the file, all or nothing."""
         new = self._path.with_name(f"{self._path.name}.new")
-        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, PRIVATE)
         try:
             for line in lines:
                 _write_all(descriptor, line)
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+        take_mode(new, self._path)
         new.replace(self._path)
         sync_folder(self._path.parent)
         self.close()
@@ -109,7 +111,7 @@ class JsonlLog:
     def _opened(self) -> int:
         if self._descriptor is None:
             flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-            self._descriptor = os.open(self._path, flags, 0o666)
+            self._descriptor = os.open(self._path, flags, PRIVATE)
             sync_folder(self._path.parent)
         return self._descriptor
 

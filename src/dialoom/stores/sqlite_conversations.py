@@ -47,6 +47,7 @@ from dialoom.stores.conversation_rows import (
 )
 from dialoom.stores.conversation_words import tidy_words
 from dialoom.stores.group_writer import GroupWriter, Plan, Work
+from dialoom.stores.left_out import LeftOut
 from dialoom.stores.reader_pool import ReaderPool
 
 _T = TypeVar("_T")
@@ -58,7 +59,8 @@ class SqliteConversationStore:
     A call returns when its transaction is on the disk; calls that wait together share one. Several processes
     may have the file open; one that finds it locked for over 20 seconds raises `ConflictError`. A deleted
     conversation's bytes leave the file too, words in the search index a moment later and before `close`
-    returns. `read_only` opens a file that must exist and refuses every change.
+    returns. A listing leaves out a conversation whose header is damaged, and `problems` and the log name it.
+    `read_only` opens a file that must exist and refuses every change.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class SqliteConversationStore:
         self._writer = None if read_only else GroupWriter(connection, self._path, tidy=tidy_words)
         self._connection = connection
         self._readers = ReaderPool(self._path)
+        self._left_out = LeftOut()
 
     def __enter__(self) -> Self:
         return self
@@ -87,6 +90,11 @@ class SqliteConversationStore:
             self._writer.close()
         self._readers.close()
         self._connection.close()
+
+    @property
+    def problems(self) -> Mapping[str, str]:
+        """Ids of conversations that listings of this store left out, each with what is wrong."""
+        return self._left_out.known()
 
     async def create(self, conversation: Conversation) -> None:
         header, records = conversation.header, conversation.records
@@ -126,6 +134,7 @@ class SqliteConversationStore:
             delete_rows(connection, find_place(connection, conversation_id).number)
 
         await self._write(lambda: work)
+        self._left_out.settle(conversation_id)
 
     async def header(self, conversation_id: str) -> Header:
         check_id(conversation_id)
@@ -133,7 +142,9 @@ class SqliteConversationStore:
 
     async def branches(self, conversation_id: str) -> tuple[Header, ...]:
         check_id(conversation_id)
-        return await self._read(lambda connection: tuple(list_branches(connection, conversation_id)))
+        return await self._read(
+            lambda connection: tuple(list_branches(connection, conversation_id, self._left_out))
+        )
 
     async def page(self, *, query: str = "", cursor: str | None = None, limit: int = 50) -> Page:
         check_limit(limit)
@@ -141,7 +152,8 @@ class SqliteConversationStore:
         search = parse_query(query)
 
         def read(connection: sqlite3.Connection) -> Page:
-            return page_of(list_headers(connection, search, after=after, limit=limit + 1), limit)
+            headers = list_headers(connection, search, after=after, limit=limit + 1, left_out=self._left_out)
+            return page_of(headers, limit)
 
         return await self._read(read)
 

@@ -10,6 +10,7 @@ from dialoom.base.errors import ConflictError, StoreError, UsageError
 from dialoom.base.ids import new_id
 from dialoom.base.text import one_line
 from dialoom.rag.errors import CorruptIndexError, ReadOnlyError
+from dialoom.stores.private_file import make_private
 from dialoom.stores.sqlite_lexical import CREATE, CURRENT, rebuild_words, words_are_current
 from dialoom.stores.sqlite_opener import (
     SqliteKind,
@@ -108,6 +109,7 @@ def copy_index_file(connection: sqlite3.Connection, target: Path) -> None:
         fresh = target.with_name(f".{target.name}.{new_id()}")
         try:
             connection.execute("VACUUM INTO ?", (str(fresh),))
+            make_private(fresh)
             _sync(fresh)
             target.open("xb").close()  # what is there already is not replaced
             fresh.replace(target)

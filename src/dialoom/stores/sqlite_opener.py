@@ -12,6 +12,7 @@ import msgspec
 
 from dialoom.base.errors import ConflictError, StoreError
 from dialoom.base.text import one_line
+from dialoom.stores.private_file import make_private
 
 Synchronous = Literal["full", "normal"]
 BUSY_SECONDS: Final = 20.0
@@ -105,15 +106,22 @@ class SqliteKind(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def connect(path: Path, mode: Literal["ro", "rwc"], *, extra: Sequence[str] = ()) -> sqlite3.Connection:
-    """Open a connection any thread may use, one at a time; `extra` are further options of the URI."""
+    """Open a connection any thread may use, one at a time; `extra` are further options of the URI.
+
+    A file that this makes can be read by its owner only, and so can the files that SQLite puts beside it.
+    """
     options = "&".join([f"mode={mode}", *extra])
-    return sqlite3.connect(
+    is_new = mode == "rwc" and not path.exists()
+    connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?{options}",
         uri=True,
         timeout=BUSY_SECONDS,
         isolation_level=None,
         check_same_thread=False,
     )
+    if is_new:
+        make_private(path)
+    return connection
 
 
 def create_when_empty(connection: sqlite3.Connection, kind: SqliteKind) -> None:

@@ -1,7 +1,6 @@
 """Conversations as one YAML file each, laid out as seed 003's product does: for people who want files."""
 
 import asyncio
-import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -40,9 +39,9 @@ from dialoom.stores.conversation_folder import (
     translated_os_errors,
 )
 from dialoom.stores.folder_lock import locked
+from dialoom.stores.left_out import LeftOut
 
 _T = TypeVar("_T")
-_log = logging.getLogger("dialoom.stores")
 
 
 class YamlConversationStore:
@@ -66,8 +65,8 @@ class YamlConversationStore:
         # one thread, so that changes happen in the order they were asked for
         self._changes = ThreadPoolExecutor(1, thread_name_prefix="dialoom-yaml-writer")
         self._reads = ThreadPoolExecutor(2, thread_name_prefix="dialoom-yaml-reader")
+        self._left_out = LeftOut()
         self._guard = Lock()
-        self._problems: dict[str, str] = {}
         self._headers: dict[str, tuple[Signature, Header]] = {}
 
     def __enter__(self) -> Self:
@@ -86,8 +85,7 @@ class YamlConversationStore:
     @property
     def problems(self) -> Mapping[str, str]:
         """File names that listings of this store left out, each with what is wrong, until it is put right."""
-        with self._guard:
-            return dict(self._problems)
+        return self._left_out.known()
 
     async def create(self, conversation: Conversation) -> None:
         header, records = conversation.header, conversation.records
@@ -203,18 +201,10 @@ class YamlConversationStore:
         except ConversationNotFoundError:  # deleted since the folder was read
             return None
         except (StoreError, UsageError) as error:
-            self._report(file_name, str(error))
+            self._left_out.report(file_name, str(error))
             return None
-        with self._guard:
-            self._problems.pop(file_name, None)
+        self._left_out.settle(file_name)
         return stored
-
-    def _report(self, name: str, reason: str) -> None:
-        with self._guard:
-            known = self._problems.get(name) == reason
-            self._problems[name] = reason
-        if not known:
-            _log.warning("a file of conversations was left out of a listing", extra={"file": name})
 
     async def _change(self, work: Callable[[], _T]) -> _T:
         """Do `work` alone among all threads and processes."""
