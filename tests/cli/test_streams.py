@@ -71,6 +71,15 @@ def test_a_full_disk_is_one_line_however_little_is_written(terminal: Terminal) -
     assert (done.returncode, done.stderr) == (1, f"{FULL}\n")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_service_whose_answers_nothing_takes_is_no_success(terminal: Terminal, docs: Path) -> None:
+    health = """echo '{"v": 1, "id": 1, "op": "health"}'"""
+    done = shell(f"{health} | dialoom rag --offline --docs {docs} >/dev/full")
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (1, FULL)
+    left = shell(f"{health} | dialoom rag --offline --docs {docs} | true; echo ${{PIPESTATUS[1]}}")
+    assert left.stdout == "0\n"
+
+
 def test_a_reader_that_has_left_is_no_failure(terminal: Terminal) -> None:
     Path("g.json").write_text(GRAPH)
     done = shell("unset PYTHONUNBUFFERED; dialoom graph show g.json | true; echo ${PIPESTATUS[0]}")

@@ -54,9 +54,11 @@ async def rag_service(knowledge: KnowledgeFlags, model: ModelFlags, service: Ser
                 timeout=service.timeout,
                 snapshot=store.snapshot,
             )
-            with _stdout_for_answers() as answers:
-                await serve(sys.stdin, answers, settings)
-            end_readers()
+            try:
+                with _stdout_for_answers() as answers:
+                    await serve(sys.stdin, answers, settings)
+            finally:
+                end_readers()
     return ExitCode.OK
 
 

@@ -44,7 +44,8 @@ async def serve(reader: HasFileno, writer: HasFileno, settings: ServiceSettings)
     """Answer the lines of `reader` on `writer` until a `shutdown` or the end of the input.
 
     Then what is running is waited for, and cancelled when it takes long. Raises as `RagService.open` does,
-    before a line is read; nothing a line holds makes it raise.
+    before a line is read, and `OSError` at the end when `writer` took no more, a full disk say; a reader that
+    left is no error, and nothing a line holds makes it raise.
     """
     service = RagService(settings)
     await service.open()
@@ -135,13 +136,13 @@ class _Output:
     def __init__(self, file: int) -> None:
         self._lines: asyncio.Queue[bytes | None] = asyncio.Queue(_WAITING_RESPONSES)
         self._written = asyncio.Event()
-        self._gone = False
+        self._failure: OSError | None = None
         loop = asyncio.get_running_loop()
         Thread(target=self._write, args=(file, loop), name="dialoom-rag-out", daemon=True).start()
 
     async def put(self, response: Response) -> None:
         """Send one line; waits while too many are on their way."""
-        if not self._gone:
+        if self._failure is None:
             await self._lines.put(encode_line(response))
 
     def put_if_room(self, response: Response) -> None:
@@ -150,11 +151,13 @@ class _Output:
             self._lines.put_nowait(encode_line(response))
 
     async def close(self) -> None:
-        """Wait until everything is written, as long as somebody reads."""
+        """Wait until everything is written, as long as somebody reads. Raises what else hindered it."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_LAST_WORDS):
                 await self._lines.put(None)
                 await self._written.wait()
+        if self._failure is not None and not isinstance(self._failure, BrokenPipeError):
+            raise self._failure
 
     async def _take(self) -> list[bytes | None]:
         lines = [await self._lines.get()]
@@ -162,10 +165,10 @@ class _Output:
             lines.append(self._lines.get_nowait())
         return lines
 
-    async def _finish(self, *, gone: bool) -> None:
-        self._gone = gone
+    async def _finish(self, failure: OSError | None = None) -> None:
+        self._failure = failure
         self._written.set()
-        while gone:  # nobody reads any more: let those go that wait to be written
+        while failure is not None:  # nobody reads any more: let those go that wait to be written
             await self._lines.get()
 
     def _write(self, file: int, loop: asyncio.AbstractEventLoop) -> None:
@@ -176,9 +179,9 @@ class _Output:
                     _write_all(file, b"".join(line for line in lines if line is not None))
                     if None in lines:
                         break
-            except OSError:
-                _on_loop(loop, self._finish(gone=True))
-            _on_loop(loop, self._finish(gone=False))
+            except OSError as error:
+                _on_loop(loop, self._finish(error))
+            _on_loop(loop, self._finish())
 
 
 class _EndedError(Exception):
