@@ -81,7 +81,9 @@ def test_without_a_conversation_there_is_nothing_to_go_on_with(terminal: Termina
 def test_a_chat_that_is_left_without_a_word_leaves_no_conversation(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    typing(monkeypatch, "/history", "/branch", "/export talk.md", "/regenerate", "/new", "/quit")
+    typing(
+        monkeypatch, "/model m", "/history", "/branch", "/export talk.md", "/regenerate", "/new", "/model n"
+    )
     shown = terminal.run("chat", "--offline")
     assert shown.err.splitlines()[-3:] == [
         *["dialoom: nothing was said yet; say something first"] * 2,
@@ -207,6 +209,27 @@ async def test_a_tool_is_called_and_its_trace_can_be_read(
     assert '  → calculator {"expression": "2 + 3"}\n  ← ' in shown.err
     assert "calculator\ncurrent_time\n" in shown.out
     assert shown.out.endswith("dialoom: It is 5.\n")
+
+
+async def test_where_there_is_an_index_a_tool_has_the_model_answer(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, docs: Path
+) -> None:
+    await terminal.run_beside("ingest", str(docs))
+    typing(monkeypatch, "2 + 3?")
+    async with WireServer([calling("calculator", {"expression": "2 + 3"}), said("It is 5.")]) as server:
+        shown = await chat(terminal, server, "--tool", "calculator")
+    assert shown.out == "It is 5.\n\n"
+    index = Path(".dialoom/knowledge.sqlite")
+    assert f"with tools the model answers, and not the documents of {index}\n" in shown.err
+    assert '  → calculator {"expression": "2 + 3"}\n  ← ' in shown.err
+    typing(monkeypatch, "/tools")
+    without = await terminal.run_beside("chat", "--offline")
+    assert (
+        without.out == "no tools: the documents answer; dialoom chat --tool calculator has the model answer\n"
+    )
+    refused = await terminal.run_beside("chat", "--offline", "--docs", str(docs), "--tool", "clock")
+    told = "dialoom: documents answer without tools; leave --docs out, or --tool and --server\n"
+    assert (refused.code, refused.err) == (2, told)
 
 
 async def test_skills_are_trusted_and_switched_on_and_prompts_are_said(

@@ -3,8 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, ExitStack, suppress
-from getpass import getpass
+from contextlib import AbstractAsyncContextManager, ExitStack
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,8 +13,17 @@ from dialoom.base.text import one_line, printable
 from dialoom.cli.answer import Answer, FromDocuments
 from dialoom.cli.ask import source_line
 from dialoom.cli.chat_cards import ask_card
-from dialoom.cli.chat_center import ChatFlags, ChatSkills, center_of, open_dialog, open_stores, use_model
+from dialoom.cli.chat_center import (
+    ChatFlags,
+    ChatSkills,
+    center_of,
+    is_kept,
+    open_dialog,
+    open_stores,
+    use_model,
+)
 from dialoom.cli.chat_claim import ConversationClaim
+from dialoom.cli.chat_lines import RememberedLines, read_line
 from dialoom.cli.chat_talk import answer_from_documents, follow, history_lines
 from dialoom.cli.embedder import open_embedder
 from dialoom.cli.exits import ExitCode, complain
@@ -32,8 +40,6 @@ from dialoom.rag import Embedder
 
 T = TypeVar("T")
 
-PROMPT = "> "
-MAX_LINES_REMEMBERED = 1000
 HELP = """\
 /help             this list
 /sources          the passages that the last answer cites, in full
@@ -56,18 +62,22 @@ EXPORTS: dict[str, ExportFormat] = {".md": "md", ".json": "json", ".yaml": "yaml
 def chat(flags: ChatFlags, knowledge: KnowledgeFlags, model: ModelFlags) -> ExitCode:
     """Talk until the person leaves. With `--docs` or an index at hand, answers come from the documents."""
     if knowledge.docs is not None:
+        if flags.calls_tools:
+            raise UsageError("documents answer without tools; leave --docs out, or --tool and --server")
         check_knowledge(knowledge)
     folder = knowledge.index.parent
     with asyncio.Runner() as runner, ExitStack() as stack:
         opened = _entered(runner, stack, open_model(model))
         embedder = _entered(runner, stack, open_embedder(model.config))
-        documents = _open_documents(runner, stack, knowledge, opened=opened, embedder=embedder)
+        documents = None
+        if not _leaves_documents_aside(knowledge, flags):
+            documents = _open_documents(runner, stack, knowledge, opened=opened, embedder=embedder)
         claim = stack.enter_context(ConversationClaim(folder))
         stores = stack.enter_context(open_stores(folder))
         center = _entered(runner, stack, center_of(stores, opened, flags))
         dialog = runner.run(open_dialog(center, flags, claim))
         announce(opened.choice)
-        stack.enter_context(_RememberedLines(folder / "chat_history"))
+        stack.enter_context(RememberedLines(folder / "chat_history"))
         say("/help tells what you can do here")
         talk = _Chat(runner, center, stores, opened=opened, documents=documents, claim=claim)
         talk.talk(dialog)
@@ -79,6 +89,14 @@ def _entered(runner: asyncio.Runner, stack: ExitStack, opening: AbstractAsyncCon
     entered = runner.run(opening.__aenter__())
     stack.callback(lambda: runner.run(opening.__aexit__(None, None, None)))
     return entered
+
+
+def _leaves_documents_aside(knowledge: KnowledgeFlags, flags: ChatFlags) -> bool:
+    """Tell, here and to the person, whether the model answers although there is an index."""
+    is_aside = flags.calls_tools and knowledge.index.exists()
+    if is_aside:
+        say(f"with tools the model answers, and not the documents of {knowledge.index}")
+    return is_aside
 
 
 def _open_documents(
@@ -143,8 +161,9 @@ class _Chat:
         self._guarded(self._go_on)
         while True:
             try:
-                line = _read_line()
+                line = read_line()
                 if line is None or line.split()[:1] in (["/quit"], ["/exit"]):
+                    self._guarded(self._forget_unsaid)
                     return
                 self._guarded(lambda line=line: self._take(line.strip()))
             except KeyboardInterrupt:
@@ -154,6 +173,7 @@ class _Chat:
         """Go on in `dialog`; it is not claimed by anybody else when it is new here."""
         self._claim.move(dialog.id)
         self._dialog = dialog
+        self._is_new = not self._runner.run(is_kept(self._stores, dialog.id))
 
     def _guarded(self, work: Callable[[], None]) -> None:
         """Do `work`; what it cannot do is one line, and the conversation goes on."""
@@ -225,7 +245,7 @@ class _Chat:
             self._ask(result.waiting[0])
 
     def _ask(self, card_id: str) -> None:
-        answers = ask_card(self._dialog, card_id, _read_line)
+        answers = ask_card(self._dialog, card_id, read_line)
         try:
             if answers is not None:
                 self._run(lambda: self._dialog.answer(card_id, *answers))
@@ -245,7 +265,13 @@ class _Chat:
         if not cited:
             print("the last answer cites nothing")
 
+    def _forget_unsaid(self) -> None:
+        """Forget a conversation that was only set up here, and in which nothing was said."""
+        if self._is_new and not self._dialog.message_count:
+            self._runner.run(self._center.remove_dialog(self._dialog.id))
+
     def _begin_anew(self, _: str) -> None:
+        self._forget_unsaid()
         self._turn_to(self._center.new_dialog())
         self._last = None
         print("a new conversation")
@@ -299,6 +325,9 @@ class _Chat:
         print(f"{one_line(self._dialog.model_id or self._opened.choice.label)} answers")
 
     def _print_tools(self, _: str) -> None:
+        if self._documents is not None:
+            print("no tools: the documents answer; dialoom chat --tool calculator has the model answer")
+            return
         own = (*self._center.tool_names, *self._dialog.tool_names)
         served = (f"{one_line(server.name)} (server)" for server in self._center.mcps)
         print(*([*own, *served] or ["no tools; dialoom chat --tool calculator --tool clock"]), sep="\n")
@@ -353,45 +382,3 @@ class _Chat:
         except OSError as error:
             raise UsageError(f"cannot write {path}: {error.strerror or error}; name another file") from error
         print(f"written to {path}")
-
-
-class _RememberedLines:
-    """The lines a person typed, to be had again with the arrow keys, in this chat and in the next."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        if not sys.stdin.isatty():
-            return
-        with suppress(ImportError, OSError):
-            import readline
-
-            readline.set_history_length(MAX_LINES_REMEMBERED)
-            readline.read_history_file(self._path)
-
-    def __exit__(self, *_: object) -> None:
-        if not sys.stdin.isatty() or not self._path.parent.is_dir():
-            return
-        with suppress(ImportError, OSError):
-            import readline
-
-            readline.write_history_file(self._path)
-            self._path.chmod(0o600)
-
-
-def _read_line(question: str = "", *, is_secret: bool = False) -> str | None:
-    """Return the next line, None when there will be none; a `question` is asked in any case.
-
-    A secret is not shown while it is typed, and not remembered.
-    """
-    try:
-        if sys.stdin.isatty():
-            if is_secret:
-                return getpass(question)
-            return input(question or PROMPT)
-        if question:
-            print(question, end="", flush=True)
-        return input()
-    except EOFError:
-        return None

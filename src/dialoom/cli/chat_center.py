@@ -37,6 +37,11 @@ class ChatFlags(msgspec.Struct, frozen=True, kw_only=True):
     tools: tuple[ChatTool, ...] = ()
     servers: tuple[str, ...] = ()
 
+    @property
+    def calls_tools(self) -> bool:
+        """Whether the model is to call tools, so that it answers and not the documents."""
+        return bool(self.tools or self.servers)
+
 
 @contextmanager
 def open_stores(folder: Path) -> Generator[Stores]:
@@ -95,6 +100,15 @@ async def open_dialog(center: Center, flags: ChatFlags, claim: ConversationClaim
         raise UsageError(
             f"there is no conversation {one_line(found, 80)!r}; dialoom chat --list shows those there are"
         ) from error
+
+
+async def is_kept(stores: Stores, conversation_id: str) -> bool:
+    """Tell whether a conversation is on the disk."""
+    try:
+        await stores.conversations.header(conversation_id)
+    except ConversationNotFoundError:
+        return False
+    return True
 
 
 async def _newest(center: Center) -> str:
