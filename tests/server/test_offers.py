@@ -28,6 +28,7 @@ from dialoom.server import Parts, ServerSettings, Workbench
 from dialoom.server.graphs import plain_state
 from dialoom.server.knowledge import KnowledgeBases, MountedBase
 from dialoom.server.openapi import main
+from dialoom.server.plain_html import NOT_BUILT, list_html
 from dialoom.server.static import PageFiles
 from dialoom.testing.clock import ManualClock
 from dialoom.tools import Tool, tool
@@ -96,6 +97,7 @@ async def test_a_knowledge_base_takes_files_in_and_answers_with_citations(
             assert [each["phase"] for each in phases] == ["reading", "reading", "skipped", "done"]
             assert {each["job"] for each in phases} == {job.json()["job"]}
             assert "pdf" in phases[2]["error"]
+            assert [each["code"] for each in phases] == ["", "", "unreadable", ""]
 
             asked = {"question": "For how many years is the hitch arm covered?"}
             answer = (await client.post(f"/api/v1/kb/{made['id']}/query", json=asked)).json()
@@ -342,7 +344,9 @@ def test_health_and_numbers_are_told_and_a_strangers_paths_are_no_rows(
     assert text.endswith("\n")
 
 
-def test_the_page_is_served_from_a_list_and_nothing_else_is(tmp_path: Path, client: TestClient) -> None:
+def test_the_page_is_served_from_a_list_and_nothing_else_is(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     (tmp_path / "assets").mkdir()
     (tmp_path / "index.html").write_text("<!doctype html>page")
     (tmp_path / "assets/app-1.js").write_text("1")
@@ -361,9 +365,21 @@ def test_the_page_is_served_from_a_list_and_nothing_else_is(tmp_path: Path, clie
         assert page.get("/assets/odd").headers["content-type"].startswith("application/octet-stream")
         assert code_of(page.post("/assets/app-1.js")) == (405, "method_not_allowed")
         (tmp_path / "later.txt").write_text("x")
-        assert page.get("/later.txt").status_code == 404
+        assert code_of(page.get("/later.txt")) == (404, "not_found")
+        mistyped = page.get("/<b>", headers={"Accept": "text/html,*/*"})  # what a browser asks for
+        assert (mistyped.status_code, mistyped.headers["content-type"]) == (404, "text/html; charset=utf-8")
+        assert "no page /&lt;b&gt;" in mistyped.text
+        assert '<a href="/">' in mistyped.text
+    assert caplog.messages == []
     with TestClient(Starlette(routes=PageFiles(tmp_path / "none").routes())) as page:
         assert page.get("/", follow_redirects=False).headers["location"] == "/plain"
+    assert caplog.messages == [NOT_BUILT]
+
+
+def test_the_plain_list_says_that_the_page_is_not_built_only_where_it_is_not() -> None:
+    built, not_built = (list_html([], query="", cursor=None, is_built=each) for each in (True, False))
+    assert "npm --prefix web run build" in not_built
+    assert "npm" not in built
 
 
 def test_the_openapi_document_says_what_the_table_serves(

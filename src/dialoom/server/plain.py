@@ -18,6 +18,7 @@ from dialoom.server.plain_html import CSS, conversation_html, list_html, page_ht
 from dialoom.server.problems import ProblemError, problem_of
 from dialoom.server.routes import content_type, read_bytes
 from dialoom.server.shown import Shelf
+from dialoom.server.static import PAGE
 from dialoom.server.talks import Talks
 
 FORM = "application/x-www-form-urlencoded"
@@ -35,6 +36,7 @@ class PlainPage:
         self._shelf = shelf
         self._talks = talks
         self._cards = cards
+        self._is_built = (PAGE / "index.html").is_file()
 
     def routes(self) -> list[BaseRoute]:
         one = "/plain/{id}"
@@ -58,7 +60,7 @@ class PlainPage:
         except DialoomError as error:
             return _told(error)
         headers = [self._shelf.header(header) for header in page.headers]
-        return HTMLResponse(list_html(headers, query=query, cursor=page.cursor))
+        return HTMLResponse(list_html(headers, query=query, cursor=page.cursor, is_built=self._is_built))
 
     async def begin(self, _request: Request) -> Response:
         conversation = Conversation()

@@ -22,6 +22,10 @@ table { border-collapse: collapse; } td, th { border: 1px solid #888; padding: .
 _AUTHORS = {"user": "You", "assistant": "Answer", "tool": "Tool", "system": "System"}
 _INPUTS = {"number": "number", "integer": "number", "date": "date", "secret": "password"}
 MAX_ROWS = 50
+NOT_BUILT = (
+    "the page is not built, so / leads to the plain one; with npm, run in the folder of the source: "
+    "npm --prefix web ci && npm --prefix web run build; then start again"
+)
 
 
 def page_html(title: str, body: str, *, refresh: bool = False) -> str:
@@ -34,17 +38,19 @@ def page_html(title: str, body: str, *, refresh: bool = False) -> str:
     )
 
 
-def list_html(headers: Iterable[ShownHeader], *, query: str, cursor: str | None) -> str:
-    """Return the list of conversations, with what begins and finds one."""
+def list_html(headers: Iterable[ShownHeader], *, query: str, cursor: str | None, is_built: bool) -> str:
+    """Return the list of conversations, with what begins and finds one; says when the page is not built."""
     rows = "".join(
         f'<li><a href="/plain/{header.id}">{escape(header.title or "Untitled")}</a> '
         f"<small>{escape(header.updated_at[:10])}</small></li>"
         for header in headers
     )
     more = f'<p><a href="/plain?{urlencode({"q": query, "cursor": cursor})}">Older</a></p>' if cursor else ""
+    notice = "" if is_built else f'<p role="note">{escape(NOT_BUILT)}</p>'
     return page_html(
         "Conversations",
-        '<h1>Conversations</h1><form method="post" action="/plain"><button>New</button></form>'
+        f"<h1>Conversations</h1>{notice}"
+        '<form method="post" action="/plain"><button>New</button></form>'
         '<form action="/plain" role="search"><label>Find <input name="q" type="search" '
         f'value="{escape(query)}"></label><button>Find</button></form><ul>{rows}</ul>{more}',
     )

@@ -1,14 +1,20 @@
 """The built page, served from this package; without it, the way to the plain one."""
 
+import logging
 import mimetypes
+from html import escape
 from pathlib import Path
 
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute
 from starlette.routing import Route as PathRoute
 
+from dialoom.base.text import one_line
+from dialoom.server.plain_html import NOT_BUILT, page_html
 from dialoom.server.problems import not_found, wrong_method
+
+_log = logging.getLogger("dialoom.server")
 
 PAGE = Path(__file__).parent / "page"
 _READING = ("GET", "HEAD")
@@ -22,6 +28,12 @@ class PageFiles:
     def __init__(self, folder: Path = PAGE) -> None:
         paths = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
         self._files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+        if not self.are_built:
+            _log.warning(NOT_BUILT)
+
+    @property
+    def are_built(self) -> bool:
+        return "index.html" in self._files
 
     def routes(self) -> list[BaseRoute]:
         return [
@@ -32,13 +44,15 @@ class PageFiles:
         ]
 
     async def index(self, request: Request) -> Response:
-        if "index.html" not in self._files:
+        if not self.are_built:
             return RedirectResponse("/plain", 303)
         return self._sent("index.html", request)
 
     async def file(self, request: Request) -> Response:
         name: str = request.path_params["path"]
         if name not in self._files:
+            if request.method in _READING and "text/html" in request.headers.get("Accept", ""):
+                return _nothing_here(name)
             return not_found("page", name, then="/openapi.json says what is here").response(request.url.path)
         if request.method not in _READING:
             return wrong_method(_READING).response(request.url.path)
@@ -56,3 +70,9 @@ class PageFiles:
                 content = twin
         media = mimetypes.guess_type(name)[0] or "application/octet-stream"
         return Response(content, media_type=media, headers=headers)
+
+
+def _nothing_here(name: str) -> Response:
+    """Return what a person reads who mistyped an address."""
+    words = f"<h1>Nothing here</h1><p>This server has no page /{escape(one_line(name, 80))}.</p>"
+    return HTMLResponse(page_html("Nothing here", f'{words}<p><a href="/">Conversations</a></p>'), 404)
