@@ -72,6 +72,26 @@ def test_without_any_model_the_ways_to_get_one_are_shown(
     assert terminal.run("chat").out.startswith("No model is configured")
 
 
+def test_where_no_model_is_asked_none_can_be_chosen(
+    terminal: Terminal, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typing(monkeypatch, "/model gpt-4", "/model")
+    shown = terminal.run("chat", "--docs", str(docs), "--offline")
+    assert "dialoom: no model is asked here; begin with dialoom chat --model provider:name" in shown.err
+    assert "gpt-4" not in shown.out
+
+
+async def test_the_model_that_was_chosen_answers_from_the_documents_too(
+    terminal: Terminal, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typing(monkeypatch, "Refunds?", "/model other", "Refunds?")
+    async with WireServer([said("a [1]"), said("b [1]")]) as server:
+        await terminal.run_beside(
+            "chat", "--docs", str(docs), "--base-url", f"{server.url}/v1", "--model", "openai:m"
+        )
+        assert [request.json()["model"] for request in server.requests] == ["m", "other"]
+
+
 async def test_a_turn_is_sent_with_those_before_it(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:

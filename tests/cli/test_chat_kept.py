@@ -81,11 +81,10 @@ def test_without_a_conversation_there_is_nothing_to_go_on_with(terminal: Termina
 def test_a_chat_that_is_left_without_a_word_leaves_no_conversation(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    typing(
-        monkeypatch, "/model m", "/history", "/branch", "/export talk.md", "/regenerate", "/new", "/model n"
-    )
+    typing(monkeypatch, "/model m", "/history", "/branch", "/export talk.md", "/regenerate", "/new", "/model")
     shown = terminal.run("chat", "--offline")
-    assert shown.err.splitlines()[-3:] == [
+    assert shown.err.splitlines()[-4:] == [
+        "dialoom: no model is asked here; begin with dialoom chat --model provider:name",
         *["dialoom: nothing was said yet; say something first"] * 2,
         "dialoom: nothing was asked yet; say something first",
     ]
@@ -192,7 +191,15 @@ async def test_an_answer_is_made_anew_and_a_question_put_in_other_words(
         ["one", "b", "two, I mean"],
         ["uno"],
     ]
-    assert "a branch; the other one is kept: dialoom chat --resume " in shown.out
+    branched = re.findall("a branch; the other one is kept: dialoom chat --resume (.*)\n", shown.out)
+    listed = (await terminal.run_beside("chat", "--list")).out.splitlines()
+    assert [line.split("  ", 2)[2] for line in listed] == [
+        f"uno  (branch of {branched[3]})",
+        f"uno  (branch of {branched[2]})",
+        f"two, I mean  (branch of {branched[1]})",
+        f"one  (branch of {branched[0]})",
+        "one",
+    ]
     assert shown.out.endswith("you: uno\ndialoom: e\n")
     assert shown.err.splitlines()[-2:] == [
         "dialoom: say what to change: /edit TEXT for your last words, /edit N TEXT for the Nth",
@@ -276,14 +283,15 @@ async def test_skills_are_trusted_and_switched_on_and_prompts_are_said(
     assert '<skill name="rhyme">\nRhyme.\n</skill>' in sent(server)[0][0]
 
 
-def test_the_name_of_a_projects_skill_cannot_write_on_the_screen(
+async def test_the_name_of_a_projects_skill_cannot_write_on_the_screen(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     folder = tmp_path / ".agents/skills/odd"
     folder.mkdir(parents=True)
     (folder / "SKILL.md").write_text('---\nname: "odd\\e[2J"\ndescription: Odd.\n---\nBe odd.\n')
     typing(monkeypatch, "/skills", "/model m\x1b[2J")
-    shown = terminal.run("chat", "--offline")
+    async with WireServer([]) as server:
+        shown = await chat(terminal, server)
     assert shown.out == f"odd [2J (not trusted, in {folder}): Odd.\nm [2J answers\n"
 
 

@@ -69,14 +69,19 @@ class FromDocuments:
         flags: KnowledgeFlags,
         embedder: Embedder | None = None,
     ) -> None:
-        config = RagConfig(
+        self._config = RagConfig(
             chat=opened.options,
             k=flags.top_k,
             max_history=MAX_HISTORY,
             where=only_below(flags.docs, store),
         )
-        embedder = embedder or HashEmbedder()
-        self._graph: Graph = build_rag_query_graph(store, embedder, opened.provider, config).build()
+        self._sources = (store, embedder or HashEmbedder(), opened.provider)
+        self._graph: Graph = build_rag_query_graph(*self._sources, self._config).build()
+
+    def use_model(self, name: str) -> None:
+        """Have the model `name` of the same server answer from now on."""
+        config = msgspec.structs.replace(self._config, model=name)
+        self._graph = build_rag_query_graph(*self._sources, config).build()
 
     async def answer(
         self, question: str, history: Sequence[Message], *, control: RunControl, show: Show

@@ -285,7 +285,8 @@ class _Chat:
         if not mine:
             raise UsageError("nothing was asked yet; say something first")
         at, text = mine[-1]
-        self._ask_again(at, text)
+        self._branch_at(at)
+        self._answer(text)
 
     def _edit(self, rest: str) -> None:
         number, _, text = rest.partition(" ")
@@ -297,7 +298,9 @@ class _Chat:
         if not mine or not 0 <= int(number[:9]) <= len(mine):
             asked = counted(len(mine), "question")
             raise UsageError(f"you asked {asked}, so there is no question {number[:9]}; /history shows them")
-        self._ask_again(mine[int(number) - 1][0], text.strip())
+        self._branch_at(mine[int(number) - 1][0])
+        self._dialog.set_title(text)  # or a list would show two conversations of one name
+        self._answer(text.strip())
 
     def _mine(self) -> list[tuple[int, str]]:
         """Return what the person said, each with its place."""
@@ -307,20 +310,23 @@ class _Chat:
             (at, entry.content) for at, entry in said if isinstance(entry, TextEntry) and entry.role == "user"
         ]
 
-    def _ask_again(self, at: int, text: str) -> None:
-        """Ask `text` in a branch that ends before the message at `at`."""
-        self._turn_to(self._runner.run(self._dialog.branch(at)))
-        self._answer(text)
-
     def _branch(self, _: str) -> None:
         self._check_said()
+        self._branch_at(None)
+
+    def _branch_at(self, at: int | None) -> None:
+        """Go on in a branch that ends before the message at `at`, and say how to get back."""
         before = self._dialog.id
-        self._turn_to(self._runner.run(self._dialog.branch()))
+        self._turn_to(self._runner.run(self._dialog.branch(at)))
         print(f"a branch; the other one is kept: dialoom chat --resume {before}")
 
     def _change_model(self, name: str) -> None:
+        if name and self._opened.choice.mode == "offline":
+            raise UsageError("no model is asked here; begin with dialoom chat --model provider:name")
         if name:
             use_model(self._center, self._opened, name)
+            if self._documents is not None:
+                self._documents.use_model(name)
         self._dialog.set_model_id(name or self._dialog.model_id)
         print(f"{one_line(self._dialog.model_id or self._opened.choice.label)} answers")
 

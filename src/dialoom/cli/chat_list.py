@@ -15,7 +15,7 @@ _TITLE = 60
 
 
 async def list_conversations(folder: Path) -> ExitCode:
-    """Print a line for each of the newest conversations in `folder`: id, time of change, title.
+    """Print a line for each of the newest conversations in `folder`: id, time of change, title, origin.
 
     Raises `UsageError` when there is none; nothing is made or changed in the folder.
     """
@@ -34,4 +34,5 @@ async def list_conversations(folder: Path) -> ExitCode:
 
 def _line(header: Header) -> str:
     when = datetime.fromtimestamp(header.updated).astimezone()
-    return f"{header.id}  {when:%Y-%m-%d %H:%M}  {one_line(header.title, _TITLE)}".rstrip()
+    origin = f"  (branch of {header.branch_from})" if header.branch_from else ""
+    return f"{header.id}  {when:%Y-%m-%d %H:%M}  {one_line(header.title, _TITLE)}".rstrip() + origin
