@@ -162,6 +162,26 @@ def test_a_key_stays_in_the_environment_and_is_said_by_name_when_it_is_not_set(t
 
 
 @pytest.mark.parametrize(
+    ("table", "flags", "is_passed_over"),
+    [
+        (ModelTable(name="q", base_url="http://h"), ModelSettings(model="ollama:x"), True),
+        (ModelTable(name="q", base_url="http://h"), ModelSettings(base_url="http://i"), True),
+        (ModelTable(name="q", base_url="http://h"), ModelSettings(), False),
+        (ModelTable(name="q", base_url="http://h"), ModelSettings(model="other"), False),
+        (ModelTable(provider="openai"), ModelSettings(model="ollama:x"), True),
+        (ModelTable(provider="openai"), ModelSettings(model="openai:x"), False),
+        (ModelTable(provider="openai"), ModelSettings(base_url="http://i"), False),
+        (ModelTable(), ModelSettings(model="openai:x"), False),
+        (ModelTable(), ModelSettings(model="offline"), True),
+    ],
+)
+def test_a_server_that_flags_name_gets_no_key_of_another(
+    table: ModelTable, flags: ModelSettings, is_passed_over: bool
+) -> None:
+    assert Config(model=table).is_passed_over(flags) == is_passed_over
+
+
+@pytest.mark.parametrize(
     ("table", "expected"),
     [
         (ModelTable(name="openai:qwen3"), "openai:qwen3"),

@@ -218,6 +218,25 @@ async def test_the_profile_of_the_doctor_says_how_tools_are_called(
     assert shown.out.strip() == "Five."
 
 
+async def test_flags_go_before_a_file_whose_key_is_not_set(terminal: Terminal, docs: Path) -> None:
+    settle(
+        '[model]\nprovider = "openai"\nname = "q"\nbase_url = "http://127.0.0.1:9/v1"\napi_key_env = "NOPE"\n'
+    )
+    refused = await terminal.run_beside("ask", "How long?", "--docs", str(docs))
+    assert (refused.code, refused.err.splitlines()[-1]) == (
+        2,
+        "dialoom: the settings take a key from NOPE, which is not set; set it",
+    )
+    assert (await terminal.run_beside("ask", "How long?", "--docs", str(docs), "--offline")).code == 0
+    async with WireServer([said("Three days [1].")]) as server:
+        url = f"{server.url}/v1"
+        asked = await terminal.run_beside(
+            "ask", "How long?", "--docs", str(docs), "--base-url", url, "--model", "m"
+        )
+        assert asked.code == 0
+        assert "authorization" not in server.requests[0].headers
+
+
 async def test_a_variable_goes_before_the_file(
     terminal: Terminal, docs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -81,9 +81,11 @@ def announce(choice: ModelChoice) -> None:
 
 
 def _request(flags: ModelFlags, config: Config) -> ModelRequest:
+    named = ModelSettings(model=flags.model, base_url=flags.base_url)
+    needs_key = not flags.offline and not config.is_passed_over(named)
     return ModelRequest(
-        flags=ModelSettings(model=flags.model, base_url=flags.base_url),
-        config=config.model_settings(os.environ),
+        flags=named,
+        config=config.model_settings(os.environ, with_key=needs_key),
         env=os.environ,
         offline=flags.offline,
         probe=not flags.no_probe,

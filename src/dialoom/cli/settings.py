@@ -152,10 +152,18 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if table.model is None and (table.base_url or table.api_key or table.api_key_env):
             raise ValueError("[embedding] names a server and not the model there")
 
-    def model_settings(self, env: Mapping[str, str]) -> ModelSettings:
+    def model_settings(self, env: Mapping[str, str], *, with_key: bool = True) -> ModelSettings:
         """Return who answers, with the key. Raises `UsageError` for a variable that is not set."""
         table = self.model
-        return ModelSettings(model=table.label, base_url=table.base_url, api_key=table.key(env))
+        key = table.key(env) if with_key else None
+        return ModelSettings(model=table.label, base_url=table.base_url, api_key=key)
+
+    def is_passed_over(self, flags: ModelSettings) -> bool:
+        """Tell whether `flags` name another server than the file, which is to get no key of it."""
+        named = parse_model(flags.model or "", has_place=bool(flags.base_url)).provider
+        if named is None and not flags.base_url:
+            return False
+        return bool(self.model.base_url) or named == "offline" or named not in {None, self._vendor or named}
 
     def chat_options(
         self, model: str | None, *, max_tokens: int | None = None, timeout: float | None = None
