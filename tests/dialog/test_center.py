@@ -83,6 +83,28 @@ async def test_a_dialog_opens_in_another_center_with_its_choices_and_messages() 
         later.activate_skill("t")
 
 
+async def test_more_than_can_be_read_back_is_refused_where_it_is_given() -> None:
+    center = Center()
+    dialog = center.new_dialog()
+    for at in range(65):
+        dialog.add_skill(Skill(name=f"s{at}", description="d"))
+    for at in range(64):
+        dialog.append_message("system", f"Rule {at}.").activate_skill(f"s{at}")
+    few = "a dialog has at most 64 system texts; put some of them together in one"
+    with pytest.raises(UsageError, match=few):
+        dialog.append_message("system", "One more.")
+    with pytest.raises(UsageError, match="64 skills are active here, the most there can be; switch one off"):
+        dialog.activate_skill("s64")
+    dialog.activate_skill("s0").append_message("user", "hi")
+    assert (dialog.message_count, len(dialog.active_skills)) == (65, 64)
+    saved = dialog.to_dict()
+    saved["messages"] = [{"kind": "Text", "role": "system", "content": "Be brief."}] * 65
+    with pytest.raises(UsageError, match=few):
+        center.new_dialog().from_dict(saved)
+    dialog.truncate_to(63).append_message("system", "In their place.")
+    assert dialog.message_count == 64
+
+
 async def test_dialogs_are_listed_and_found_by_what_was_said() -> None:
     center = Center()
     for words in ("About rivers", "About wells"):

@@ -106,6 +106,22 @@ async def test_a_skill_that_the_model_activated_stays_in_force_and_is_not_offere
     assert [spec.name for spec in mock.requests[3].options.tools] == ["activate_skill"]
 
 
+async def test_a_model_activates_no_more_skills_than_can_be_read_back() -> None:
+    offered = [
+        Skill(name="rhyme", description="d"),
+        *(Skill(name=f"s{at}", description="d") for at in range(64)),
+    ]
+    mock = MockProvider().queue_tool_call("c1", "activate_skill", {"name": "rhyme"}).queue_text("a")
+    dialog = center_of(mock).new_dialog()
+    for each in offered:
+        dialog.add_skill(each)
+    for each in offered[1:]:
+        dialog.activate_skill(each.name)
+    await finished(dialog.send("a poem"))
+    assert "64 skills are active, the most there can be; go on without this one" in dialog.messages[2].content
+    assert len(dialog.active_skills) == 64
+
+
 @pytest.mark.promise("dialog-027")
 async def test_in_a_run_the_dialogs_tool_answers_in_place_of_the_centers() -> None:
     mock = MockProvider().queue_tool_call("c1", "greet", {}).queue_text("done")

@@ -43,7 +43,7 @@ def test_a_dialog_comes_back_from_its_dict_with_its_id() -> None:
     assert saved.pop("mcps") == [MCPServerConfig("files", command="files").to_dict()]
     assert saved["prompts"] == [{"name": "q", "template": "Q", "role": "user", "defaults": {}}]
     assert [skill["name"] for skill in saved["skills"]] == ["s"]  # type: ignore[index] - a list of objects
-    assert "add" not in str(saved)
+    assert "'add'" not in str(saved)
     assert saved["messages"] == [
         {"kind": "Text", "role": "user", "content": "one"},
         {"kind": "Special", "type": "Table", "payload": "title: T"},

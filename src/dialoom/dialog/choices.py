@@ -13,7 +13,7 @@ from dialoom.dialog.kit import Kit
 from dialoom.dialog.kit_owner import KitOwner
 from dialoom.dialog.policy import RunBase
 from dialoom.dialog.prompts import Prompt
-from dialoom.dialog.settings import MAX_NAME, MAX_SYSTEM, DialogSettings, check_capability
+from dialoom.dialog.settings import MAX_GUIDES, MAX_NAME, MAX_SYSTEM, DialogSettings, check_capability
 from dialoom.dialog.skills import Skill
 from dialoom.llm import Capability
 from dialoom.tools import Tool
@@ -79,11 +79,17 @@ class Choices(KitOwner):
         return self._set(branch_from_id=dialog_id and check_id(dialog_id))
 
     def activate_skill(self, name: str) -> Self:
-        """Switch a skill on for all that is answered from now on. Raises `UsageError` for an unknown one."""
+        """Switch a skill on for all that is answered from now on.
+
+        Raises `UsageError` for an unknown one, and for the 65th.
+        """
         if self.get_skill(name) is None:
             known = ", ".join(self._kit().skills) or "none"
             raise UsageError(f"there is no skill {one_line(name, 80)!r} here; there are: {known}")
-        return self._set(active_skills=tuple(dict.fromkeys((*self.active_skills, name))))
+        active = tuple(dict.fromkeys((*self.active_skills, name)))
+        if len(active) > MAX_GUIDES:
+            raise UsageError(f"{MAX_GUIDES} skills are active here, the most there can be; switch one off")
+        return self._set(active_skills=active)
 
     def deactivate_skill(self, name: str) -> Self:
         """Switch a skill off again; one that is not on stays so."""

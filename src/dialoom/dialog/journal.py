@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from dialoom.base.clock import Clock
-from dialoom.base.errors import ConflictError
+from dialoom.base.errors import ConflictError, UsageError
 from dialoom.base.ids import new_id
 from dialoom.base.text import one_line
 from dialoom.conversation import (
@@ -21,7 +21,7 @@ from dialoom.conversation import (
     TextEntry,
     Truncate,
 )
-from dialoom.dialog.settings import KEY, DialogSettings, settings_in
+from dialoom.dialog.settings import KEY, MANY_GUIDES, MAX_GUIDES, DialogSettings, is_system_text, settings_in
 from dialoom.dialog.transcript import Transcript
 from dialoom.graph import Checkpoint, CheckpointStore
 
@@ -119,15 +119,20 @@ class Journal:
         self._is_header_due = True
 
     def append(self, entry: Entry, key: str | None = None) -> int:
-        """Add `entry` and return its index. The first thing a user says names an unnamed dialog."""
+        """Add `entry` and return its index. The first thing a user says names an unnamed dialog.
+
+        Raises `UsageError` for a system text too many, and then nothing was added.
+        """
+        guides = tuple(at for at in self._settings.guides if at < len(self.transcript))
+        if is_system_text(entry) and len(guides) >= MAX_GUIDES:
+            raise UsageError(MANY_GUIDES)
         index = self.transcript.append(entry)
         self._due.append(Append(entry, key))
         if isinstance(entry, TextEntry):
             if entry.role == "user" and not self._header.title:
                 self.set_title(one_line(entry.content, MAX_TITLE))
-            if entry.role == "system":
-                guides = (*(at for at in self._settings.guides if at < index), index)
-                self.set(msgspec.structs.replace(self._settings, guides=guides))
+            if is_system_text(entry):
+                self.set(msgspec.structs.replace(self._settings, guides=(*guides, index)))
         return index
 
     def truncate(self, keep: int) -> int:

@@ -36,7 +36,9 @@ def resolve(
     on = [skill for skill in skills if skill.mode == "always" or skill.name in settings.active_skills]
     choice = tuple(skill for skill in skills if skill not in on)
     texts = (settings.system, *guides, *(skill_text(skill) for skill in on), catalogue_text(choice))
-    tools = {tool.name: tool for tool in skill_tools(_choosable(choice, on))}
+    tools = {
+        tool.name: tool for tool in skill_tools(_choosable(choice, on), frozenset(settings.active_skills))
+    }
     tools = {**(served or {}), **tools, **kit.tools}
     return Resolved("\n\n".join(text for text in texts if text), tuple(tools.values()))
 

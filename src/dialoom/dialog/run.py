@@ -29,6 +29,7 @@ from dialoom.dialog.outbox import outbox
 from dialoom.dialog.policy import Chosen, RunBase
 from dialoom.dialog.resolve import resolve
 from dialoom.dialog.result import DialogResult
+from dialoom.dialog.settings import MAX_GUIDES
 from dialoom.dialog.skill_tools import activated
 from dialoom.dialog.standing import Turn, messages_of, turn_of
 from dialoom.dialog.summary import tell_short
@@ -229,6 +230,7 @@ class DialogRun:
             known = settings.kit.over(self._base.kit()).skills
             names = [name for name in names if name in known]
             active = tuple(dict.fromkeys((*settings.active_skills, *names)))
+            active = active[:MAX_GUIDES]  # one too many was refused by its tool
             self._journal.set(msgspec.structs.replace(settings, active_skills=active))
 
     async def _end(self, agent: AgentResult) -> Ended:

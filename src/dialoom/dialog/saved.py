@@ -8,7 +8,13 @@ import msgspec
 from dialoom.base.errors import UsageError
 from dialoom.conversation import Entry, entry_from_dict, entry_to_dict
 from dialoom.conversation.header import check_id
-from dialoom.dialog.settings import DialogSettings, settings_from_dict
+from dialoom.dialog.settings import (
+    MANY_GUIDES,
+    MAX_GUIDES,
+    DialogSettings,
+    is_system_text,
+    settings_from_dict,
+)
 
 MAX_MESSAGES = 1_000_000
 
@@ -35,11 +41,11 @@ def read_saved(fields: Mapping[str, object]) -> Saved:
     dialog_id = fields.get("id")
     if dialog_id is not None and not isinstance(dialog_id, str):
         raise UsageError("the id of a saved dialog is not text; write it in quotes, or leave it out")
-    return Saved(
-        None if dialog_id is None else check_id(dialog_id),
-        settings_from_dict(fields),
-        tuple(_entries(fields.get("messages", ()))),
-    )
+    known_id = None if dialog_id is None else check_id(dialog_id)
+    settings, entries = settings_from_dict(fields), tuple(_entries(fields.get("messages", ())))
+    if sum(map(is_system_text, entries)) > MAX_GUIDES:
+        raise UsageError(MANY_GUIDES)
+    return Saved(known_id, settings, entries)
 
 
 def _entries(messages: object) -> Iterable[Entry]:

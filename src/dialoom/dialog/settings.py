@@ -7,6 +7,7 @@ import msgspec
 
 from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line, replace_surrogates
+from dialoom.conversation import Entry, TextEntry
 from dialoom.dialog.kit import EMPTY_KIT, Kit
 from dialoom.dialog.kit_codec import kit_from_dict, kit_to_dict
 from dialoom.llm import Capability
@@ -16,6 +17,8 @@ KEY: Final = "dialog"
 MAX_NAME = 200
 MAX_SYSTEM = 256 * 1024
 MAX_GUIDES = 64
+"""So many system texts, and so many active skills, are read each time a dialog is opened."""
+MANY_GUIDES: Final = f"a dialog has at most {MAX_GUIDES} system texts; put some of them together in one"
 
 
 class KeptSummary(msgspec.Struct, frozen=True):
@@ -73,6 +76,11 @@ class _Stored(msgspec.Struct, frozen=True, rename="camel"):
     active_skills: tuple[str, ...] = ()
     guides: tuple[int, ...] = ()
     summary: KeptSummary | None = None
+
+
+def is_system_text(entry: Entry) -> bool:
+    """Tell whether `entry` stands in the system text of a dialog, wherever in the log it is."""
+    return isinstance(entry, TextEntry) and entry.role == "system"
 
 
 def settings_from_dict(fields: Mapping[str, object]) -> DialogSettings:

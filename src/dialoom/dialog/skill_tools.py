@@ -6,6 +6,7 @@ from pathlib import Path
 from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line
 from dialoom.conversation import Entry, TextEntry
+from dialoom.dialog.settings import MAX_GUIDES
 from dialoom.dialog.skill_folders import digest_of
 from dialoom.dialog.skills import Skill, skill_text
 from dialoom.tools import Tool, ToolContext
@@ -30,10 +31,15 @@ class ActivateSkill(Tool):
         return _object(name={"type": "string", "enum": list(self._skills)})
 
     async def run(self, args: dict[str, object], ctx: ToolContext) -> str:  # noqa: ARG002 - a tool's form
-        """Return the skill as text; one that was activated before only says so."""
+        """Return the skill as text; one that was activated before only says so.
+
+        Raises `UsageError` for one too many.
+        """
         name = str(args["name"])
         if name in self._active:
             return f"skill {name} is active already; its instructions were given before"
+        if len(self._active) >= MAX_GUIDES:
+            raise UsageError(f"{MAX_GUIDES} skills are active, the most there can be; go on without this one")
         self._active.add(name)
         return skill_text(self._skills[name])
 
