@@ -325,7 +325,8 @@ async def test_a_source_that_cannot_be_read_says_why_and_can_be_tried_again(
         await do(live, conversation, "k", "add_source", fileId=file)
         card = await becomes(live, conversation, "k", progress=None)
         (source,) = card["sources"]
-        assert (source["status"], "pdf" in source["error"]) == ("failed", True)
+        told = (source["status"], source["errorCode"], "pdf" in source["error"])
+        assert told == ("failed", "corrupt", True)
         (tmp_path / "kb" / base / "docs/broken.pdf").unlink()
         await do(live, conversation, "k", "retry_source", sourceId=source["id"])
         card = await becomes(live, conversation, "k", progress=None)

@@ -97,7 +97,7 @@ async def test_a_knowledge_base_takes_files_in_and_answers_with_citations(
             assert [each["phase"] for each in phases] == ["reading", "reading", "skipped", "done"]
             assert {each["job"] for each in phases} == {job.json()["job"]}
             assert "pdf" in phases[2]["error"]
-            assert [each["code"] for each in phases] == ["", "", "unreadable", ""]
+            assert [each["code"] for each in phases] == ["", "", "corrupt", ""]
 
             asked = {"question": "For how many years is the hitch arm covered?"}
             answer = (await client.post(f"/api/v1/kb/{made['id']}/query", json=asked)).json()

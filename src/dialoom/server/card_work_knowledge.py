@@ -46,6 +46,7 @@ class _Counts(msgspec.Struct, frozen=True):
 
 
 class _Failed(msgspec.Struct, frozen=True):
+    code: str
     message: str
 
 
@@ -93,7 +94,7 @@ class KnowledgeWork:
         card = _card(work)
         base = await self._writable(card)
         source = _source(card, cast("RetrySource", work.given).source_id)
-        return self._begin(work, base, source.changed(status="loading", error=None))
+        return self._begin(work, base, source.changed(status="loading", error=None, error_code=None))
 
     async def remove(self, work: CardWork) -> Card:
         """Take a source out of the base, and off the card."""
@@ -145,9 +146,12 @@ class KnowledgeWork:
             report = msgspec.convert((await base.ask(Ingest(paths=[source.id], replace=True)))[-1], _Report)
             totals = await _totals(base)
         except DialoomError as error:
-            report, totals = _Report(failures=[_Failed(str(error))]), None
+            report, totals = _Report(failures=[_Failed(error.code, str(error))]), None
         if report.failures:
-            ended = source.changed(status="failed", error=one_line(report.failures[0].message, 300))
+            failed = report.failures[0]
+            ended = source.changed(
+                status="failed", error=one_line(failed.message, 300), error_code=failed.code
+            )
         else:
             ended = source.changed(status="done", chunks=report.chunks)
         await work.change(_ending(ended, totals))

@@ -24,7 +24,7 @@ async def cancel(work: CardWork) -> Card:
 async def retry(work: CardWork) -> Card:
     """Go on, or begin again, with the answer of the conversation; what it shows next is its own."""
     work.desk.start(_try_again(work), f"retry {new_id()}")
-    return work.card.changed(error=None)
+    return work.card.changed(error=None, error_code=None)
 
 
 async def retry_error(work: CardWork) -> Card:
@@ -44,8 +44,8 @@ async def _try_again(work: CardWork) -> None:
         try:
             await work.desk.talks.try_again(work.conversation_id)
         except DialoomError as error:
-            why = one_line(str(error), 300)
-            await work.desk.show(work.conversation_id, work.card.changed(error=why))
+            told = work.card.changed(error=one_line(str(error), 300), error_code=error.code)
+            await work.desk.show(work.conversation_id, told)
 
 
 def _skipped(step: WorkflowStep) -> WorkflowStep:

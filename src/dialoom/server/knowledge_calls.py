@@ -78,7 +78,11 @@ class _Stats(msgspec.Struct, frozen=True):
 
 
 class _Failure(msgspec.Struct, frozen=True):
-    message: str
+    code: str = ""
+    message: str = ""
+
+
+_NO_FAILURE = _Failure()
 
 
 class _Report(msgspec.Struct, frozen=True):
@@ -170,14 +174,19 @@ class KnowledgeCalls:
             try:
                 report = (await base.ask(Ingest(paths=[path], replace=True)))[-1]
             except ProblemError as problem:
-                self._tell(base, job, "failed", done, len(paths), error=str(problem))
+                self._tell(
+                    base, job, "failed", done, len(paths), failure=_Failure(problem.code, str(problem))
+                )
                 return
             for failure in msgspec.convert(report, _Report).failures:
-                self._tell(base, job, "skipped", done, len(paths), error=failure.message)
+                self._tell(base, job, "skipped", done, len(paths), failure=failure)
         self._tell(base, job, "done", len(paths), len(paths))
 
-    def _tell(self, base: OpenBase, job: str, phase: str, done: int, total: int, *, error: str = "") -> None:
-        value = {"kb": base.id, "job": job, "phase": phase, "done": done, "total": total, "error": error}
+    def _tell(
+        self, base: OpenBase, job: str, phase: str, done: int, total: int, *, failure: _Failure = _NO_FAILURE
+    ) -> None:
+        value = {"kb": base.id, "job": job, "phase": phase, "done": done, "total": total}
+        value |= {"error": failure.message, "code": failure.code}
         self._hub.publish(EVERYONE, custom("ingest.progress", value))
 
 

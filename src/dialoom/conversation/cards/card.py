@@ -73,6 +73,8 @@ class Card(CardPart):
     rev: int | None = None
     created_by: str | None = None
     error: str | None = None
+    error_code: str | None = None
+    """`error` is a sentence in English; this is its word for programs, such as `run_in_progress`."""
 
     @property
     def language(self) -> Language:

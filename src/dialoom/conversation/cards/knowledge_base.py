@@ -21,6 +21,8 @@ class KnowledgeSource(CardPart):
     chunks: int = 0
     bytes: int = 0
     error: str | None = None
+    error_code: str | None = None
+    """What went wrong as a word for programs, such as `corrupt`; `error` says it to people in English."""
 
 
 class KnowledgeTotals(CardPart):
