@@ -138,11 +138,13 @@ async def test_what_the_documents_do_not_say_is_not_made_up() -> None:
 
 async def test_without_documents_it_says_how_to_get_a_model() -> None:
     english = (await chat(OfflineProvider(), [user("Hello there")])).text
-    assert english.startswith("No model is configured")
+    assert english.startswith(
+        "No model is configured, and no passage of a document was found for this question"
+    )
     assert [
         f"  {tool}" in english for tool in ("ollama pull", "export DIALOOM_BASE_URL", "export OPENAI_API_KEY")
     ]
-    assert (await chat(OfflineProvider(), [user("你好")])).text.startswith("还没有配置模型")
+    assert (await chat(OfflineProvider(), [user("你好")])).text.startswith("还没有配置模型，也没有找到")
     assert (await chat(OfflineProvider(), [])).text == english
 
 

@@ -25,7 +25,8 @@ ENGLISH = Phrases(
     break_="; ",
     nothing="Your documents hold nothing on this question.",
     no_model=(
-        "No model is configured, so there is nobody to answer. Three ways to get one:\n"
+        "No model is configured, and no passage of a document was found for this question, so there is "
+        "nothing to answer from. Three ways to get a model:\n"
         "  ollama pull llama3.2 && dialoom chat --model ollama:llama3.2\n"
         "  export DIALOOM_BASE_URL=http://127.0.0.1:8080/v1   # any server that speaks chat completions\n"
         "  export OPENAI_API_KEY=...                          # a key of platform.openai.com\n"
@@ -38,7 +39,7 @@ CHINESE = Phrases(
     break_="；",
     nothing="文档中没有与这个问题有关的内容。",
     no_model=(
-        "还没有配置模型，所以无法回答。有三种办法：\n"
+        "还没有配置模型，也没有找到与问题有关的文档内容，所以无法回答。配置模型有三种办法：\n"
         "  ollama pull llama3.2 && dialoom chat --model ollama:llama3.2\n"
         "  export DIALOOM_BASE_URL=http://127.0.0.1:8080/v1   # 任何支持 chat completions 的服务\n"
         "  export OPENAI_API_KEY=...                          # platform.openai.com 的密钥\n"

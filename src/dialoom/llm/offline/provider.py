@@ -23,7 +23,7 @@ OFFLINE = "offline"
 class OfflineProvider:
     """Quotes the sources of the last user message, each quote with its `[n]`. Deterministic.
 
-    When they hold nothing on the question it says so, and without any source it says how to get a model.
+    When they hold nothing on the question it says so; without a source it says that, and how to get a model.
     It never makes a sentence up, and it has no use for the options but `cancel`.
     """
 
