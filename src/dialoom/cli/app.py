@@ -31,7 +31,13 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no model found, 4 no readable doc
 6 the model did not answer, 130 interrupted.
 """
 
-app = App(name="dialoom", help=HELP, version=dialoom.__version__, result_action="return_value")
+app = App(
+    name="dialoom",
+    help=HELP,
+    version=dialoom.__version__,
+    result_action="return_value",
+    default_parameter=Parameter(negative=()),
+)
 app.suppress_keyboard_interrupt = False  # who was interrupted, and how to go on, is for run_command to say
 graph_app = App(name="graph", help="Look at graph definitions.")
 app.command(graph_app)
@@ -44,7 +50,7 @@ def ingest_command(
     /,
     *,
     index: NamedPath = DEFAULT_INDEX,
-    rebuild: Annotated[bool, Parameter(negative="")] = False,
+    rebuild: bool = False,
     config: NamedPath | None = None,
 ) -> ExitCode:
     """Bring a folder of documents into an index; run it again after they changed.
@@ -70,7 +76,7 @@ def ask_command(
     question: str,
     /,
     *,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    json: bool = False,
     knowledge: KnowledgeFlags = NO_KNOWLEDGE_FLAGS,
     model: ModelFlags = NO_MODEL_FLAGS,
 ) -> ExitCode:
@@ -88,15 +94,15 @@ def ask_command(
     return _wait_for(ask(question, knowledge, model, as_json=json))
 
 
-@app.command(name="chat")
+@app.command(name="chat", usage="Usage: dialoom chat [OPTIONS] [CONVERSATION]")
 def chat_command(
     conversation: str = "",
     /,
     *,
-    resume: Annotated[bool, Parameter(negative="")] = False,
+    resume: bool = False,
     listed: Annotated[bool, Parameter(name="--list", negative="")] = False,
-    tool: Annotated[tuple[Literal["calculator", "clock"], ...], Parameter(negative="")] = (),
-    server: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    tool: tuple[Literal["calculator", "clock"], ...] = (),
+    server: tuple[str, ...] = (),
     knowledge: KnowledgeFlags = NO_KNOWLEDGE_FLAGS,
     model: ModelFlags = NO_MODEL_FLAGS,
 ) -> ExitCode:
@@ -152,10 +158,10 @@ def doctor_command(*, profile: Path | None = None, model: ModelFlags = NO_MODEL_
     return _wait_for(doctor(model, profile))
 
 
-@app.command(name="bench")
+@app.command(name="bench", usage="Usage: dialoom bench [OPTIONS] [NAMES...]")
 def bench_command(
     *names: str,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    json: bool = False,
     cases: tuple[Path, ...] = (),
 ) -> ExitCode:
     """Measure dialoom against rivals and floors; from a clone of the repository.
@@ -211,7 +217,7 @@ def rag_eval_command(
     /,
     *,
     docs: NamedPath | None = None,
-    tune: Annotated[bool, Parameter(negative="")] = False,
+    tune: bool = False,
     chunk_size: int = 400,
     overlap: int = 60,
     config: NamedPath | None = None,

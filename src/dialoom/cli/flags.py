@@ -14,7 +14,6 @@ DEFAULT_INDEX = Path(".dialoom/knowledge.sqlite")
 _KNOWLEDGE = Group("Knowledge", sort_key=1)
 _MODEL = Group("Model", sort_key=2)
 _SERVICE = Group("Service", sort_key=3)
-_NO_OPPOSITE = Parameter(negative="")
 
 
 def _named_path(_kind: object, tokens: Sequence[Token]) -> Path:
@@ -55,13 +54,13 @@ class ModelFlags:
     """Give an answer up after so many seconds; without it a silent server is waited for 5 minutes."""
     config: NamedPath | None = None
     """The settings file, dialoom.toml unless this names another."""
-    offline: Annotated[bool, _NO_OPPOSITE] = False
+    offline: bool = False
     """Ask no model: quote the best passages, each with its citation."""
-    no_probe: Annotated[bool, _NO_OPPOSITE] = False
+    no_probe: bool = False
     """Do not look for a model server on this machine."""
-    require_model: Annotated[bool, _NO_OPPOSITE] = False
+    require_model: bool = False
     """End with exit code 3 instead of going offline when no model is found."""
-    explain_model: Annotated[bool, _NO_OPPOSITE] = False
+    explain_model: bool = False
     """Print every place that was looked at for a model, and what came of it."""
 
 
@@ -72,7 +71,7 @@ class ServiceFlags:
 
     auth_token: str | None = None
     """Each request has to carry it as "auth"; better set DIALOOM_RAG_TOKEN, which no process list shows."""
-    read_only: Annotated[bool, _NO_OPPOSITE] = False
+    read_only: bool = False
     """Refuse everything that would change the index; DIALOOM_RAG_READ_ONLY=1 does the same."""
     timeout_ms: Annotated[int | None, Parameter(validator=validators.Number(gte=1))] = None
     """Give a question up after so many milliseconds."""

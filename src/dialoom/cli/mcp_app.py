@@ -2,14 +2,11 @@
 
 import asyncio
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import App
 
 from dialoom.cli.exits import ExitCode
 from dialoom.cli.flags import NO_KNOWLEDGE_FLAGS, NO_MODEL_FLAGS, KnowledgeFlags, ModelFlags
-
-_SWITCH = Parameter(negative="")
 
 mcp_app = App(name="mcp", help="Tool servers: use those of your files, or be one.")
 
@@ -34,8 +31,8 @@ def trust_command(
     /,
     *,
     config: Path | None = None,
-    yes: Annotated[bool, _SWITCH] = False,
-    revoke: Annotated[bool, _SWITCH] = False,
+    yes: bool = False,
+    revoke: bool = False,
 ) -> ExitCode:
     """Show what a server of a project would run, and let it run that from now on.
 
@@ -55,7 +52,7 @@ def trust_command(
     return trust_server(name, config, yes=yes, revoke=revoke)
 
 
-@mcp_app.command(name="test")
+@mcp_app.command(name="test", usage="Usage: dialoom mcp test [OPTIONS] [NAMES...]")
 def check_command(*names: str, config: Path | None = None) -> ExitCode:
     """Connect to tool servers and tell what they offer, or why they do not.
 
@@ -71,7 +68,7 @@ def check_command(*names: str, config: Path | None = None) -> ExitCode:
     return asyncio.run(test_servers(names, config))
 
 
-@mcp_app.command(name="call")
+@mcp_app.command(name="call", usage="Usage: dialoom mcp call [OPTIONS] SERVER TOOL [ARGUMENTS]")
 def call_command(
     server: str,
     tool: str,
@@ -79,7 +76,7 @@ def call_command(
     /,
     *,
     config: Path | None = None,
-    json: Annotated[bool, _SWITCH] = False,
+    json: bool = False,
 ) -> ExitCode:
     """Call one tool of a server and print its answer.
 
@@ -104,7 +101,7 @@ def call_command(
 @mcp_app.command(name="serve")
 def serve_command(
     *,
-    export: Annotated[tuple[str, ...], _SWITCH] = (),
+    export: tuple[str, ...] = (),
     http: str | None = None,
     knowledge: KnowledgeFlags = NO_KNOWLEDGE_FLAGS,
     model: ModelFlags = NO_MODEL_FLAGS,

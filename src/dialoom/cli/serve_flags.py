@@ -24,7 +24,7 @@ class ServeFlags:
     """The folder of conversations, files and the token."""
     allow_host: tuple[str, ...] = ()
     """A further host name people use, such as that of a proxy; may be given more than once."""
-    secure: Annotated[bool, Parameter(negative="")] = False
+    secure: bool = False
     """People come over https, through a proxy."""
     server: tuple[str, ...] = ()
     """Let conversations call the tools of this approved MCP server; may be given more than once."""
