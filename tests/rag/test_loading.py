@@ -18,11 +18,11 @@ from dialoom.rag import (
     replace_documents,
 )
 from dialoom.rag.loaders import DocxLoader, HtmlLoader, PdfLoader
-from tests.rag.test_pdf import make_pdf
+from tests.rag.small_pdf import small_pdf
 from tests.rag.test_word import package, para
 
 FILES = {
-    "fees.pdf": (make_pdf("Nine euros."), "Nine euros."),
+    "fees.pdf": (small_pdf("Nine euros."), "Nine euros."),
     "fees.docx": (package(para("Nine euros.")), "Nine euros."),
     "fees.html": (b"<p>Nine <b>euros</b>.</p>", "Nine euros."),
     "fees.txt": (b"Nine euros.", "Nine euros."),
