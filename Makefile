@@ -75,7 +75,8 @@ clean: ## remove what the commands made
 .venv/page.stamp: .venv/run.stamp $(PAGE)
 	@if command -v npm >/dev/null; then \
 		echo "building the page"; \
-		npm --prefix web ci --silent --no-audit --no-fund && npm --prefix web run --silent build >/dev/null && touch $@; \
+		{ npm --prefix web ci --silent --no-audit --no-fund && npm --prefix web run --silent build; } >.venv/page.log 2>&1 && \
+			touch $@ || { cat .venv/page.log >&2; false; }; \
 	else echo "no npm"; fi || echo "NOTICE: the page could not be built; its tests will be skipped"
 
 # A real browser for the page's tests: the system's Chromium, or Debian's package where one may install it.
