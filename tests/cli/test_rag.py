@@ -149,7 +149,7 @@ def test_how_good_answers_are_is_measured_on_questions_of_ones_own(terminal: Ter
     refused = terminal.run("rag", "eval", "asked.jsonl", "--docs", str(docs), "--chunk-size", "2")
     assert (refused.code, refused.err) == (
         2,
-        "dialoom: chunk_size must be from 4 to 1000000, not 2\n",
+        "dialoom: chunk_size must be 4 or more, not 2; give a whole number\n",
     )
 
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -168,6 +169,14 @@ async def test_what_cannot_be_known_from_the_end_of_a_long_dialog_is_said() -> N
         later.find_last_assistant_message()
     await finished(later.truncate_to(20).run())
     assert [message.text for message in mock.requests[0].messages][:2] == ["Be kind.", "x"]
+
+
+def test_the_name_of_a_provider_is_refused_in_its_place() -> None:
+    name: Any = "ollama"
+    with pytest.raises(
+        UsageError, match=r"a provider of the center.*give a provider, such as OpenAIProvider"
+    ):
+        Center().add_provider(name)
 
 
 def test_settings_are_kept_in_a_file(tmp_path: Path) -> None:

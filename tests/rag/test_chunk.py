@@ -1,6 +1,7 @@
 """The sliding window: exact offsets, whole characters, ends where a thought ends."""
 
 import time
+from typing import Any
 
 import pytest
 import regex
@@ -135,8 +136,10 @@ def test_rows_are_measured_in_bytes_too() -> None:
     assert [chunk.text for chunk in chunks] == ["中文", "中文", "ab"]
 
 
-@pytest.mark.parametrize(("size", "overlap"), [(10, 10), (10, -1), (3, 0), (2_000_000, 0)])
-def test_options_that_cannot_be_are_refused(size: int, overlap: int) -> None:
+@pytest.mark.parametrize(
+    ("size", "overlap"), [(10, 10), (10, -1), (3, 0), (2_000_000, 0), ("10", 0), (10.0, 0), (10, None)]
+)
+def test_options_that_cannot_be_are_refused(size: Any, overlap: Any) -> None:
     with pytest.raises(InvalidOptionsError) as caught:
         SlidingWindowChunker(size, overlap)
     assert caught.value.code == "invalid_options"

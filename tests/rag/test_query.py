@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -396,11 +397,24 @@ async def test_each_source_points_at_its_best_sentence(store: InMemoryVectorStor
 
 @pytest.mark.parametrize(
     "config",
-    [{"k": 0}, {"max_per_document": 0}, {"max_history": -1}, {"candidate_pool": -1}, {"variants": 9}],
+    [
+        {"k": 0},
+        {"max_per_document": 0},
+        {"max_history": -1},
+        {"candidate_pool": -1},
+        {"variants": 9},
+        {"max_context_tokens": True},
+    ],
 )
 def test_counts_that_count_nothing_are_refused(config: dict[str, int]) -> None:
     with pytest.raises(InvalidOptionsError):
         RagConfig(**config)
+
+
+def test_a_count_that_is_a_text_is_refused_where_it_is_given() -> None:
+    given: dict[str, Any] = {"k": "4"}
+    with pytest.raises(InvalidOptionsError, match=r"^k must be 1 or more, not '4'; give a whole number$"):
+        RagConfig(**given)
 
 
 @pytest.mark.promise("rag-110", "rag-111")

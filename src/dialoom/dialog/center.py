@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import msgspec
 
+from dialoom.agent.given import expect_part
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
 from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line
@@ -100,8 +101,11 @@ class Center(KitOwner):
     ) -> Self:
         """Add a provider, in place of one with its id.
 
-        `models` says what it offers; None asks it when a dialog first needs to know.
+        `models` says what it offers; None asks it when a dialog first needs to know. Raises `UsageError` for
+        what is no provider, such as the name of one.
         """
+        model = 'a provider, such as OpenAIProvider("http://127.0.0.1:11434/v1")'
+        expect_part(provider, "stream", what="a provider of the center", give=model)
         self._providers.add(provider, enabled=enabled, models=models)
         return self.set_default_provider(provider.id) if default else self
 

@@ -6,6 +6,7 @@ from typing import Literal, Protocol
 
 from dialoom.rag.blank import is_blank
 from dialoom.rag.boundaries import Boundaries, find_boundaries, is_safe, safe_cut, word_cut, word_start
+from dialoom.rag.counts import check_count
 from dialoom.rag.errors import InvalidOptionsError
 from dialoom.rag.types import Chunk, Document, Heading, Metadata
 
@@ -36,9 +37,11 @@ class SlidingWindowChunker:
     """
 
     def __init__(self, chunk_size: int = 400, overlap: int = 60, *, unit: Unit = "chars") -> None:
-        if not 4 <= chunk_size <= 1_000_000:
+        check_count(chunk_size, "chunk_size", least=4)
+        check_count(overlap, "overlap", least=0)
+        if chunk_size > 1_000_000:
             raise InvalidOptionsError(f"chunk_size must be from 4 to 1000000, not {chunk_size}")
-        if not 0 <= overlap < chunk_size:
+        if overlap >= chunk_size:
             raise InvalidOptionsError(f"overlap must be from 0 to below chunk_size, not {overlap}")
         if unit not in ("chars", "bytes"):
             raise InvalidOptionsError(f'unit must be "chars" or "bytes", not {unit!r}')

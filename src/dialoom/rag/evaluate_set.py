@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from dialoom.rag.counts import check_count
 from dialoom.rag.errors import InvalidOptionsError
 from dialoom.rag.types import Chunk, Document
 
@@ -37,8 +38,7 @@ class EvalSet(msgspec.Struct, frozen=True):
 
     def sample(self, most: int) -> "EvalSet":
         """The same documents with at most `most` questions, taken evenly from all of them."""
-        if most < 1:
-            raise InvalidOptionsError(f"a sample needs one question or more, not {most}")
+        check_count(most, "the most questions of a sample")
         count = min(most, len(self.questions))
         places = [number * len(self.questions) // count for number in range(count)]
         return EvalSet(self.documents, [self.questions[place] for place in places])

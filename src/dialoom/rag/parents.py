@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import msgspec
 
-from dialoom.rag.errors import InvalidOptionsError
+from dialoom.rag.counts import check_count
 from dialoom.rag.passage import joined_text
 from dialoom.rag.retrieve import Retriever, Search, only, same_section
 from dialoom.rag.store import PassageReader
@@ -21,8 +21,7 @@ class ParentChildRetriever:
     """
 
     def __init__(self, child: Retriever, store: PassageReader, *, max_chars: int = 2_000) -> None:
-        if max_chars < 1:
-            raise InvalidOptionsError(f"max_chars must be 1 or more, not {max_chars}")
+        check_count(max_chars, "max_chars")
         self._child = child
         self._store = store
         self._max_chars = max_chars

@@ -27,6 +27,7 @@ from dialoom.llm import (
 from dialoom.rag.best_sentence import mark_best_sentences
 from dialoom.rag.cite import CitationParser
 from dialoom.rag.context import ContextSource, context_text, limit_per_document, number_sources
+from dialoom.rag.counts import check_count
 from dialoom.rag.embed import Embedder
 from dialoom.rag.errors import InvalidOptionsError
 from dialoom.rag.fusion import fuse_ranks
@@ -92,14 +93,12 @@ class RagConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Where what was found is."""
 
     def __post_init__(self) -> None:
-        counts = {"k": self.k, "max_per_document": self.max_per_document}
-        counts |= {"max_context_tokens": self.max_context_tokens, "candidate_pool": self.candidate_pool or 1}
-        for name, count in counts.items():
-            if count < 1:
-                raise InvalidOptionsError(f"{name} must be 1 or more, not {count}")
-        if self.max_history < 0:
-            raise InvalidOptionsError(f"max_history must be 0 or more, not {self.max_history}")
-        if not 0 <= self.variants <= MOST_VARIANTS:
+        for name in ("k", "max_per_document", "max_context_tokens"):
+            check_count(getattr(self, name), name)
+        check_count(self.candidate_pool or 1, "candidate_pool")
+        check_count(self.max_history, "max_history", least=0)
+        check_count(self.variants, "variants", least=0)
+        if self.variants > MOST_VARIANTS:
             raise InvalidOptionsError(f"variants must be from 0 to {MOST_VARIANTS}, not {self.variants}")
 
 

@@ -6,6 +6,7 @@ from typing import Protocol
 
 import msgspec
 
+from dialoom.rag.counts import check_count
 from dialoom.rag.embed import Embedder, check_vectors
 from dialoom.rag.errors import EmptyQueryError, InvalidOptionsError, ManifestMissingError
 from dialoom.rag.filters import CONDITIONS, And, VisibleTo
@@ -33,8 +34,7 @@ class Search(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if not self.text.strip():
             raise EmptyQueryError("the question is empty; ask something")
-        if self.k < 1:
-            raise InvalidOptionsError(f"k must be 1 or more, not {self.k}")
+        check_count(self.k, "k")
 
     @property
     def filter(self) -> ChunkFilter | None:
