@@ -2,10 +2,21 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pytest
 
-from dialoom.graph import END, START, GraphBuilder, GraphBuildError, GraphProblem, NodeContext, Reducers
+from dialoom.base.errors import UsageError
+from dialoom.graph import (
+    END,
+    START,
+    GraphBuilder,
+    GraphBuildError,
+    GraphProblem,
+    MemoryCheckpointStore,
+    NodeContext,
+    Reducers,
+)
 from dialoom.graph.compile_draft import is_async
 
 
@@ -46,6 +57,26 @@ def test_all_problems_are_named_at_once_in_one_line() -> None:
         " [unknown-node] edge 'a' -> 'b': there is no node 'b'"
     )
     assert refused.value.code == "graph_build"
+
+
+def test_a_join_is_between_nodes() -> None:
+    builder = GraphBuilder("broken")
+    start_with(builder, "a")
+    builder.add_join(["a"], END)
+    with pytest.raises(
+        GraphBuildError, match=r"\[bad-join\] .*: a join is between nodes, and not from START"
+    ):
+        builder.build()
+
+
+@pytest.mark.parametrize("store", ["store.db", MemoryCheckpointStore, 5])
+def test_the_name_of_a_file_is_no_store(store: Any) -> None:
+    builder = GraphBuilder("named")
+    start_with(builder, "a")
+    with pytest.raises(
+        UsageError, match=r"is no store; give one, such as SqliteCheckpointStore\('store.db'\)"
+    ):
+        builder.build(store)
 
 
 def test_one_problem_is_counted_as_one() -> None:

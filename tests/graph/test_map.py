@@ -198,17 +198,18 @@ def test_a_stop_starts_no_further_items_and_keeps_those_that_are_through(how: Ho
     assert Counter(runs)[0] == 1
 
 
-@pytest.mark.parametrize("items", [None, 7, "text"])
-def test_what_is_not_a_list_of_items_fails_the_map(items: Any) -> None:
+@pytest.mark.parametrize(
+    ("items", "found"), [(None, "has no value"), (7, "holds int"), ("text", "holds str")]
+)
+def test_what_is_not_a_list_of_items_fails_the_map(items: Any, found: str) -> None:
     (error,) = scoring(lambda ctx: ctx.input).run_sync({"items": items}).errors
-    found = type(items).__name__
-    expected = f"it maps over channel 'items', which holds {found}, not a list of items"
+    expected = f"it maps over channel 'items', which {found}; write a list of items"
     assert (error.node, error.message) == ("score", expected)
 
 
 def test_a_map_whose_channel_was_never_written_fails_too() -> None:
     (error,) = scoring(lambda ctx: ctx.input).run_sync().errors
-    assert error.message == "it maps over channel 'items', which holds NoneType, not a list of items"
+    assert error.message == "it maps over channel 'items', which has no value; write a list of items"
 
 
 def test_a_plain_item_that_returns_an_awaitable_is_an_error() -> None:

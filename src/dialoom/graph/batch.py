@@ -42,8 +42,8 @@ def batch_of(table: Table, state: State, frontier: Frontier) -> Batch:
         if isinstance(items, Sequence) and not isinstance(items, (str, bytes)):
             units += _items(task.node, cast("Sequence[Any]", items), notes.get((task.node, None)))
         else:
-            found = type(items).__name__
-            reason = f"it maps over channel {each.over!r}, which holds {found}, not a list of items"
+            found = "has no value" if items is None else f"holds {type(items).__name__}"
+            reason = f"it maps over channel {each.over!r}, which {found}; write a list of items"
             broken[task.node] = refused(task.node, reason)
     waiting = {key for key, note in notes.items() if note.questions}
     return Batch(tasks, [unit for unit in units if (unit.node, unit.item) not in waiting], notes, broken)

@@ -222,6 +222,9 @@ class GraphBuilder:
         write is refused when something in it can change in place. `max_sends` bounds what the nodes of one
         superstep send.
         """
+        if store is not None and (isinstance(store, type) or not callable(getattr(store, "save", None))):
+            told = one_line(repr(store), 60)
+            raise UsageError(f"{told} is no store; give one, such as SqliteCheckpointStore('store.db')")
         if max_sends < 1:
             raise UsageError(f"max_sends is {max_sends}; give 1 or more")
         problems = problems_of(self._draft)

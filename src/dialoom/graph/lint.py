@@ -147,7 +147,9 @@ def _join_problems(draft: Draft) -> Iterator[GraphProblem]:
     for join in draft.joins:
         where = f"join before {join.target!r}"
         for name in (*join.sources, join.target):
-            if name not in names:
+            if name in {START, END}:
+                yield GraphProblem("bad-join", where, "a join is between nodes, and not from START or to END")
+            elif name not in names:
                 yield GraphProblem("unknown-node", where, f"there is no node {name!r}")
         if (reason := _join_trouble(draft, join)) is not None:
             yield GraphProblem("bad-join", where, reason)
