@@ -21,6 +21,66 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def say(question: str, index: Path, capfd: pytest.CaptureFixture[str]) -> str:
+    assert main(["ask", question, "--index", str(index), "--offline"]) == 0
+    return capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("language", "lead", "nothing", "refund"),
+    [
+        (
+            "en",
+            "According to your documents:",
+            "hold nothing",
+            "We then pay the refund within 5 business days",
+        ),
+        ("zh", "根据文档：", "没有与这个问题", "验货通过起三个工作日内，款项按原支付渠道退回"),
+    ],
+)
+def test_every_button_a_talk_starts_with_is_of_use_without_a_model(
+    language: str, lead: str, nothing: str, refund: str, index: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = json.loads((ROOT / f"web/src/i18n/{language}.json").read_text(encoding="utf-8"))
+    helps, refunds, long = (say(words[f"example{number}"], index, capfd) for number in (1, 2, 3))
+    assert nothing not in helps
+    assert "\n- " in helps
+    assert refunds.startswith(lead)
+    assert "refund" in refunds.casefold() or "款" in refunds
+    assert long.startswith(lead)
+    assert refund in long
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How long do refunds take?",
+        "How long does a refund take?",
+        "When do I get my money back?",
+        "When will my refund arrive?",
+    ],
+)
+def test_a_question_of_time_is_answered_with_a_time(
+    question: str, index: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    *quotes, _, _ = say(question, index, capfd).splitlines()
+    (quote,) = quotes
+    assert "We then pay the refund within 5 business days" in quote
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["What is the capital of France?", "What is the capital of Belgium?", "法国的首都是哪里？"],
+)
+def test_a_name_that_no_document_tells_is_not_answered_with_its_neighbour(
+    question: str, index: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert say(question, index, capfd) in {
+        "Your documents hold nothing on this question.\n",
+        "文档中没有与这个问题有关的内容。\n",
+    }
+
+
 def test_at_least_18_of_20_questions_cite_the_right_document(
     index: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -21,6 +21,7 @@ from dialoom.llm import (
     system,
     user,
 )
+from dialoom.llm.offline.asking import subject_of, tells_time
 from dialoom.llm.offline.units import MAX_UNITS, Unit, cut
 from dialoom.llm.offline.words import is_chinese, terms, weight
 
@@ -134,6 +135,80 @@ async def test_what_the_documents_do_not_say_is_not_made_up() -> None:
     assert await answer("谁赢得了象棋决赛？", REFUNDS, CARD) == "文档中没有与这个问题有关的内容。"
     assert await answer("", REFUNDS) == "Your documents hold nothing on this question."
     assert await answer("What?", "") == "Your documents hold nothing on this question."
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Summarise the newest document",
+        "What can you help me with?",
+        "What are my documents about?",
+        "List all my documents.",
+        "Hello",
+    ],
+)
+async def test_a_question_on_the_documents_as_a_whole_is_told_what_can_be_asked_about(question: str) -> None:
+    assert await answer(question, REFUNDS, " ", CARD) == (
+        "Without a model I quote your documents and sum nothing up. Ask about what they say, such as:"
+        "\n- doc1.md [1]\n- doc3.md [3]"
+    )
+    assert await answer(question, " ") == "Your documents hold nothing on this question."
+
+
+@pytest.mark.parametrize("question", ["总结最新的文档", "我的文档里有什么？", "你能帮我做什么？"])
+async def test_the_same_is_told_in_chinese(question: str) -> None:
+    said = await answer(question, REFUNDS)
+    assert said == "没有模型时，我只引用文档原文，不做总结。请就文档的内容提问，例如：\n- doc1.md [1]"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What do my documents say about used products?",
+        "Summarise used products",
+        "According to my files, what about used products?",
+        "Used products?",
+    ],
+)
+async def test_the_words_around_a_subject_do_not_count_against_it(question: str) -> None:
+    assert await answer(question, SHIPPING, REFUNDS) == (
+        "According to your documents: A used product is taken back with a fee of 12% of the price. [2]"
+    )
+
+
+async def test_a_time_is_quoted_when_one_is_asked_for_even_where_only_the_title_names_the_matter() -> None:
+    kept = "# Getting your money\n\nWe look at the parcel first. It is paid within 5 business days."
+    beside = "# Money matters\n\nMoney is a worry. Staff may buy a lamp each year."
+    quoted = "According to your documents: It is paid within 5 business days. [2]"
+    assert await answer("When do I get my money?", beside, kept) == quoted
+
+
+def test_the_words_around_a_subject_are_found_in_one_pass_however_often_they_are_said() -> None:
+    assert subject_of("我的" * 50_000 + "在您的" * 50_000).framed is False
+    assert subject_of("what do my " * 20_000).framed is False
+    assert tells_time("a" * 100_000 + "一" * 100_000) is False
+
+
+async def test_an_address_is_not_what_a_sentence_is_about() -> None:
+    told = "A refund takes three days."
+    assert await answer(
+        "How long do refunds take?", "Write to refunds@shop.example within 10 days.", told
+    ) == (f"According to your documents: {told} [2]")
+
+
+async def test_what_is_asked_of_a_thing_must_be_told_and_a_measure_need_not_be_named() -> None:
+    shipped = "We ship to France and Belgium for EUR 7."
+    assert await answer("What is the capital of France?", shipped) == (
+        "Your documents hold nothing on this question."
+    )
+    covered = "The warranty covers 3 years."
+    assert await answer("What is the total length of the warranty?", covered, REFUNDS, LOG) == (
+        f"According to your documents: {covered} [1]"
+    )
+    assert await answer("法国的首都是哪里？", "法国的快递要五天。") == "文档中没有与这个问题有关的内容。"
+    assert (
+        await answer("补办的费用是什么？", CARD) == "根据文档：工牌遗失请当天报失，补办收取工本费30元。 [1]"
+    )
 
 
 async def test_without_documents_it_says_how_to_get_a_model() -> None:

@@ -1,11 +1,15 @@
 """What the offline mode says in words of its own, in the language it was asked in."""
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import msgspec
 
+from dialoom.llm.messages import SourcePart
 from dialoom.llm.offline.quote import Quote
+from dialoom.llm.offline.units import tidy
 
+MOST_SUGGESTED = 3
 _FULL_STOPS = tuple(".!?;:,。！？；：，…")
 
 
@@ -16,6 +20,7 @@ class Phrases(msgspec.Struct, frozen=True, kw_only=True):
     gap: str
     break_: str
     nothing: str
+    no_subject: str
     no_model: str
 
 
@@ -24,6 +29,7 @@ ENGLISH = Phrases(
     gap=" ",
     break_="; ",
     nothing="Your documents hold nothing on this question.",
+    no_subject="Without a model I quote your documents and sum nothing up. Ask about what they say, such as:",
     no_model=(
         "No model is configured, and no passage of a document was found for this question, so there is "
         "nothing to answer from. Three ways to get a model:\n"
@@ -38,6 +44,7 @@ CHINESE = Phrases(
     gap="",
     break_="；",
     nothing="文档中没有与这个问题有关的内容。",
+    no_subject="没有模型时，我只引用文档原文，不做总结。请就文档的内容提问，例如：",
     no_model=(
         "还没有配置模型，也没有找到与问题有关的文档内容，所以无法回答。配置模型有三种办法：\n"
         "  ollama pull llama3.2 && dialoom chat --model ollama:llama3.2\n"
@@ -59,6 +66,20 @@ def say(quotes: Sequence[Quote], phrases: Phrases) -> Iterator[str]:
         for before, sentence in zip(("", *quote.sentences), quote.sentences, strict=False):
             yield _gap(before, phrases) + sentence
         yield f" [{quote.index}]"
+
+
+def suggest(sources: Sequence[SourcePart], phrases: Phrases) -> Iterator[str]:
+    """Say what can be asked about, in pieces: the titles of some sources that hold a text."""
+    titles: dict[str, int] = {}
+    for source in sources:
+        if source.text.strip():
+            titles.setdefault(source.title or source.id, source.index)
+    if not titles:
+        yield phrases.nothing
+        return
+    yield phrases.no_subject
+    for title, index in islice(titles.items(), MOST_SUGGESTED):
+        yield f"\n- {tidy(title)} [{index}]"
 
 
 def _gap(before: str, phrases: Phrases) -> str:

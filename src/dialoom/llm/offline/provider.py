@@ -8,7 +8,8 @@ from dialoom.llm.assembly import Assembly
 from dialoom.llm.capabilities import Capability, Model
 from dialoom.llm.events import ResponseCompleted, ResponseStarted, StreamEvent, TextDelta
 from dialoom.llm.messages import Message, Origin
-from dialoom.llm.offline.phrases import CHINESE, ENGLISH, say
+from dialoom.llm.offline.asking import subject_of
+from dialoom.llm.offline.phrases import CHINESE, ENGLISH, say, suggest
 from dialoom.llm.offline.quote import best_quotes
 from dialoom.llm.offline.words import is_chinese
 from dialoom.llm.options import DEFAULT_OPTIONS, ChatOptions
@@ -66,5 +67,8 @@ def _answer(messages: Sequence[Message]) -> Iterator[str]:
     phrases = CHINESE if is_chinese(question) else ENGLISH
     if asked is None or not asked.sources:
         yield phrases.no_model
+        return
+    if subject_of(question).is_missing:
+        yield from suggest(asked.sources, phrases)
         return
     yield from (piece for piece in say(best_quotes(question, asked.sources), phrases) if piece)

@@ -3,11 +3,13 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from dialoom.llm.messages import SourcePart
+from dialoom.llm.offline.asking import subject_of, tells_number, tells_time, wants_number, wants_time
 from dialoom.llm.offline.units import Unit, cut
 from dialoom.llm.offline.words import is_pair, terms, weight
 
@@ -22,12 +24,11 @@ _SEAM_SHARE = 0.3
 _COMPANION = 0.6
 _MAX_QUOTE_CHARS = 420
 _SHORT_BYTES = 24
-_ASKS_A_NUMBER = re.compile(
-    r"how (many|much|long|old|often|far|late|soon)|which (year|day|price)|what (fee|price|date|time)|"
-    r"\bcost|多少|几|多久|多长|多大|何时|什么时候",
-    re.IGNORECASE,
-)
-_NUMBER = re.compile(r"\d|[零二三四五六七八九十百千万]")
+_TIME_FITS = 1.5
+_TIME_MISSING = 0.6
+_NUMBER_FITS = 1.15
+_NUMBER_MISSING = 0.9
+_ADDRESS = re.compile(r"(?<!\S)\S+@\S+")
 
 
 class Quote(msgspec.Struct, frozen=True):
@@ -44,36 +45,54 @@ class _Passage(msgspec.Struct, frozen=True):
     headings: list[set[str]]
 
 
+class _Found(NamedTuple):
+    """A passage with its sentences' scores, and what its best sentence is worth as an answer of its own.
+
+    `said` is the share of the question in the sentence itself, `fits` whether it is of the kind asked for.
+    """
+
+    score: float
+    passage: _Passage
+    scores: list[float]
+    said: float
+    fits: bool
+
+
 def best_quotes(question: str, sources: Sequence[SourcePart]) -> tuple[Quote, ...]:
     """Return one to three quotes that answer `question`, best first; none when no passage touches it."""
     passages = [_read(source) for source in sources]
-    asked = _Asked(question, (words for passage in passages for words in passage.words))
+    asked = _Asked(question, passages)
     ranked = sorted(
         (found for rank, passage in enumerate(passages) for found in _best_of(passage, asked, rank)),
-        key=lambda found: -found[0],
+        key=lambda found: -found.score,
     )
     quotes: list[Quote] = []
-    said: set[str] = set()
-    for score, passage, scores in ranked:
-        if score < ranked[0][0] * _NEXT_BEST or len(quotes) == MAX_QUOTES:
+    told: set[str] = set()
+    for found in ranked:
+        if found.score < ranked[0].score * _NEXT_BEST or len(quotes) == MAX_QUOTES:
             break
-        sentences = _around_best(passage.units, scores)
-        if said.isdisjoint(sentences):
-            quotes.append(Quote(sentences, passage.source.index))
-            said.update(sentences)
+        sentences = _around_best(found.passage.units, found.scores)
+        # the first may answer by its title alone, or without a time; more of that kind are beside the point
+        also = found.said >= LEAST_COVERAGE and (found.fits or not ranked[0].fits)
+        if told.isdisjoint(sentences) and (also or not quotes):
+            quotes.append(Quote(sentences, found.passage.source.index))
+            told.update(sentences)
     return tuple(quotes)
 
 
 class _Asked:
     """What a question asks about, weighed against how common each term is among the sentences."""
 
-    def __init__(self, question: str, sentences: Iterable[set[str]]) -> None:
-        known = list(sentences)
+    def __init__(self, question: str, passages: Sequence[_Passage]) -> None:
+        known = [words for passage in passages for words in passage.words]
         seen = Counter(term for words in known for term in words)
-        self.worth = {term: _worth(term, seen[term], len(known)) for term in set(terms(question))}
+        subject = subject_of(question)
+        self.worth = {term: _worth(term, seen[term], len(known)) for term in subject.terms}
         self.total = sum(self.worth.values()) or 1.0
         self.usual = sum(map(len, known)) / (len(known) or 1) or 1.0
-        self.number = _ASKS_A_NUMBER.search(question) is not None
+        self.wants_time, self.wants_number = wants_time(question), wants_number(question)
+        told = set(seen).union(*(words for passage in passages for words in passage.headings))
+        self.is_untold = bool(subject.named) and told.isdisjoint(subject.named)
 
     def matched(self, words: set[str]) -> float:
         return sum(worth for term, worth in self.worth.items() if term in words)
@@ -91,31 +110,41 @@ def _read(source: SourcePart) -> _Passage:
     return _Passage(
         source,
         units,
-        [set(terms(unit.text)) for unit in units],
+        [set(terms(_ADDRESS.sub(" ", unit.text))) for unit in units],
         [set(terms(unit.heading)) | title for unit in units],
     )
 
 
-def _best_of(passage: _Passage, asked: _Asked, rank: int) -> list[tuple[float, _Passage, list[float]]]:
-    """Return the passage with its sentences' scores and their best; nothing when it is beside the point."""
+def _best_of(passage: _Passage, asked: _Asked, rank: int) -> list[_Found]:
+    """Return what is found in a passage; nothing when it is beside the point."""
+    if asked.is_untold:
+        return []
     scores: list[float] = []
+    said: list[float] = []
     covered = 0.0
     for unit, words, heading in zip(passage.units, passage.words, passage.headings, strict=True):
         own = asked.matched(words)
-        with_heading = own + _HEADING_SHARE * asked.matched(heading - words)
-        covered = max(covered, with_heading / asked.total if own else 0.0)
-        scores.append(_score(unit, own and with_heading, len(words) / asked.usual, asked=asked))
+        # below a title that names the matter, a time alone may be the answer to "when"
+        counts = own or (asked.wants_time and unit.kind == "sentence" and tells_time(unit.text))
+        matched = own + _HEADING_SHARE * asked.matched(heading - words) if counts else 0.0
+        covered = max(covered, matched / asked.total)
+        said.append(own / asked.total)
+        scores.append(_score(unit, matched, len(words) / asked.usual, asked=asked))
     if covered < LEAST_COVERAGE:
         return []
+    best = scores.index(max(scores))
     about = asked.matched(set[str]().union(*passage.words, *passage.headings)) / asked.total
-    best = max(scores) * about / (1 + _RANK_STEP * rank)
-    return [(best, passage, scores)]
+    score = scores[best] * about / (1 + _RANK_STEP * rank)
+    fits = not asked.wants_time or tells_time(passage.units[best].text)
+    return [_Found(score, passage, scores, said[best], fits)]
 
 
 def _score(unit: Unit, matched: float, length: float, *, asked: _Asked) -> float:
     score = matched / (0.75 + 0.25 * max(length, 0.5))
-    if asked.number and unit.kind != "heading":
-        score *= 1.15 if _NUMBER.search(unit.text) else 0.9
+    if asked.wants_time and unit.kind != "row":
+        return score * (_TIME_FITS if tells_time(unit.text) else _TIME_MISSING)
+    if asked.wants_number and unit.kind != "heading":
+        return score * (_NUMBER_FITS if tells_number(unit.text) else _NUMBER_MISSING)
     return score
 
 

@@ -63,18 +63,18 @@ def _units_of(block: str) -> Iterator[Unit]:
     lines = [line for line in written if not _TABLE_RULE.fullmatch(line)]
     columns = {above for above, line in pairwise(written) if "|" in line and _TABLE_RULE.fullmatch(line)}
     if len(lines) > 1 and all(_FIELD.match(line) and not _starts_anew(line) for line in lines):
-        yield Unit(_tidy("; ".join(line.strip().rstrip(";；") for line in lines)), "row")
+        yield Unit(tidy("; ".join(line.strip().rstrip(";；") for line in lines)), "row")
         return
     for line in _unwrapped(lines):
         if line.lstrip().startswith("#"):
-            yield Unit(_tidy(line.lstrip("# \t")), "heading")
+            yield Unit(tidy(line.lstrip("# \t")), "heading")
         elif line.lstrip().startswith("{"):
-            yield Unit(_tidy(_record(line)), "row")
+            yield Unit(tidy(_record(line)), "row")
         elif _STAMP.match(line):
-            yield Unit(_tidy(line), "row")
+            yield Unit(tidy(line), "row")
         elif _is_row(line):
             cells = "; ".join(cell.strip() for cell in line.strip().strip("|").split("|"))
-            yield Unit(_tidy(cells), "heading" if line in columns else "row")
+            yield Unit(tidy(cells), "heading" if line in columns else "row")
         else:
             yield from _sentences(line)
 
@@ -110,7 +110,7 @@ def _is_row(line: str) -> bool:
 def _sentences(line: str) -> Iterator[Unit]:
     item = _ITEM.match(line)
     for sentence in _SENTENCE.findall(line[item.end() :] if item else line):
-        words = _tidy(sentence)
+        words = tidy(sentence)
         if words:
             yield Unit(words, "heading" if not item and _is_title(words) else "sentence")
 
@@ -132,7 +132,7 @@ def _record(line: str) -> str:
     return "; ".join(f"{name}: {value}" for name, value in fields.items()) or line
 
 
-def _tidy(text: str) -> str:
+def tidy(text: str) -> str:
     """Return one line without marks of its own that would read as citations."""
     line = _REFERENCE.sub(r"(\1)", _BLANKS.sub(" ", text).strip().strip("*"))
     return line if len(line) <= MAX_UNIT_CHARS else line[: MAX_UNIT_CHARS - 1].rstrip() + "…"

@@ -11,11 +11,12 @@ _HALF_FUNCTION_WEIGHT = 0.4
 
 _STOP_WORDS = frozenset(
     _RUN.findall(
-        """a about after all also am an and any are as at be because been before being but by can could did
-        do does doing for from get give had has have he her here him his how i if in into is it its just like
-        long many may me might more most much must my no not of often on one or other our out please shall she
-        should so some such tell than that the their them then there these they this those to too up us use
-        very want was we were what when where which who whom whose why will with would you your"""
+        """a about after all also am an and any are as at back be because been before being but by can could
+        did do does doing for from get give had has have he her here him his how i if in into is it its just
+        like long many may me might more most much must my no not of often on one or other our out please
+        say shall she should so some such take tell than that the their them then there these they this
+        those to too up us use very want was we were what when where which who whom whose why will with
+        would you your"""
     )
 )
 _IRREGULAR: dict[str, str] = dict(
