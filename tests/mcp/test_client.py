@@ -356,10 +356,13 @@ async def test_a_disabled_or_broken_config_is_not_connected() -> None:
     with pytest.raises(McpError, match="command: is empty; name the program that is the server") as failed:
         await nowhere.tools()
     assert failed.value.kind == "config"
+    remote = MCPClient(MCPServerConfig("remote", url="https://h/mcp"))
+    with pytest.raises(McpError, match=r"there is only a url; give transport=Transport\.STREAMABLE_HTTP"):
+        await remote.tools()
     unset = MCPClient(MCPServerConfig("unset", command="${PROGRAM}"))
     with pytest.raises(McpError, match="needs variable PROGRAM, which is not set"):
         await unset.tools()
-    for client in (disabled, nowhere, unset):
+    for client in (disabled, nowhere, remote, unset):
         assert client.state == "failed"
         await client.close()
 

@@ -300,7 +300,12 @@ class MCPServerConfig:
 
     def _child_problems(self) -> list[str]:
         found: list[str] = []
-        if not self.command.strip():
+        if not self.command.strip() and self.url:
+            found.append(
+                "transport: is stdio, which needs a command, and there is only a url; "
+                "give transport=Transport.STREAMABLE_HTTP"
+            )
+        elif not self.command.strip():
             found.append("command: is empty; name the program that is the server")
         texts = (self.command, *self.arguments, self.cwd, *self.environment, *self.environment.values())
         if any("\0" in text for text in texts):
