@@ -80,6 +80,9 @@ def test_a_checkpoint_shows_what_its_step_changed_and_the_run_what_it_used(page:
     expect(changes.filter(has=page.locator("dt", has_text=re.compile(r"^turn\[0\]$")))).to_contain_text(
         "Done."
     )
+    expect(changes.get_by_text('"usage"')).to_have_count(0)
+    changes.get_by_text(re.compile(r"^Show all \d+ lines$")).click()
+    expect(changes.filter(has_text='"usage"')).to_have_count(1)
     page.click("#tab-graph")
     expect(page.locator(".graph .node-done")).to_have_text("model")
     expect(page.locator(".graph .react-flow__edge-back")).to_have_count(1)  # from the tools to the model

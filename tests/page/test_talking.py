@@ -227,6 +227,10 @@ def test_a_server_that_ends_during_an_answer_and_starts_again_goes_on_in_the_ope
         ask(page, "Tell")
         first.reach(gate)
         expect(page.locator(".live .text")).to_have_text("half")
+    expect(page.locator(".offline")).to_be_visible()
+    ask(page, "Are you there?")
+    expect(page.locator(".notice")).to_have_text("The server cannot be reached.")
+    expect(page.locator(".composer textarea")).to_have_value("Are you there?")
     with staged(tmp_path / "data", before=first) as again:
         again.says("the whole answer")
         expect(page.locator(".unfinished")).to_be_visible(timeout=BOUND * 1000)

@@ -5,7 +5,7 @@ import { api } from "../api";
 import { trouble } from "../i18n/i18n";
 import { newKey } from "../keys";
 import { draftOf, forgetDraft, keepDraft } from "../state/drafts";
-import { tell } from "../state/page";
+import { settle, tell } from "../state/page";
 import type { CardData, ShownCard } from "../wire";
 import { Refused } from "../wire";
 
@@ -42,6 +42,7 @@ export function useActions({ conversation, shown, card }: CardProps): Actions {
       try {
         await api.act(conversation, String(card.id ?? ""), name, input, shown.rev, key.current);
         key.current = null;
+        settle();
         return true;
       } catch (error) {
         if (!(error instanceof Refused) || error.status === 401) {
@@ -49,6 +50,10 @@ export function useActions({ conversation, shown, card }: CardProps): Actions {
           return false;
         }
         key.current = null;
+        if (error.status === 409) {
+          tell(error); // what was done to the card elsewhere draws it anew, without what stands here
+          return false;
+        }
         setProblem(trouble(error.code, error.detail));
         setViolations((error.params.violations as Violation[] | undefined) ?? []);
         return false;

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { Header, Shown, WireEvent } from "../wire";
 import type { Conversation } from "./conversation";
 import { earlier, Hub } from "../hub";
-import { families, folded, opened, prepended } from "./conversation";
+import { families, folded, givenUp, isAsking, opened, prepended } from "./conversation";
 
 const EMPTY: Conversation = opened("c", { start: 0, total: 0, cursor: "e.0", entries: [], run: null });
 
@@ -144,4 +144,23 @@ test("versions of a conversation stand together, also when the first of them is 
   const row = (id: string, branchFrom: string | null): Header => ({ id, title: id, createdAt: "", updatedAt: "", branchFrom });
   const rows = [row("c", "b"), row("x", null), row("b", "a"), row("y", "gone"), row("z", "gone"), row("o", "o")];
   expect(families(rows).map(({ first, versions }) => [first.id, ...versions.map((each) => each.id)])).toEqual([["c", "b"], ["x"], ["y", "z"], ["o"]]);
+});
+
+test("a call whose approval was cancelled, or that the talk left behind, is given up; one that is asked for is not", () => {
+  const calling = (index: number, id: string): Shown => ({ index, kind: "Text", role: "assistant", content: "", toolCalls: [{ id, name: id }] });
+  const asked = (index: number, id: string, status: string | null): Shown => ({ index, kind: "Special", type: "Approval", payload: "", card: { toolCallId: id, ...(status === null ? {} : { status }) }, locked: false, rev: index });
+  const named = (entries: Shown[]) => [...givenUp(entries)].map((call) => call.id);
+  expect(named([calling(0, "a"), asked(1, "a", null)])).toEqual([]);
+  expect(named([calling(0, "a"), asked(1, "a", "cancelled")])).toEqual(["a"]);
+  expect(named([calling(0, "a"), asked(1, "a", "approved"), { ...said(2, "done", "tool"), toolCallId: "a" } as Shown, said(3, "and now?"), calling(4, "a")])).toEqual([]);
+  expect(named([calling(0, "form"), said(1, "something else")])).toEqual(["form"]);
+});
+
+test("something waits for an answer while its run does, and after a restart while its approval is open", () => {
+  const approval = (status: string | undefined): Shown => ({ index: 0, kind: "Special", type: "Approval", payload: "", card: status === undefined ? {} : { status }, locked: false, rev: 0 });
+  expect(isAsking({ ...EMPTY, entries: [approval(undefined)] })).toBe(true);
+  expect(isAsking({ ...EMPTY, entries: [approval("cancelled")] })).toBe(false);
+  const run = [at(1, { type: "RUN_STARTED" }), at(2, { type: "RUN_FINISHED", outcome: { type: "interrupt" } })];
+  expect(isAsking(run.reduce(folded, EMPTY))).toBe(true);
+  expect(isAsking(folded(EMPTY, at(1, { type: "RUN_STARTED" })))).toBe(false);
 });

@@ -1,6 +1,6 @@
 /** One open conversation: a snapshot and the events after it, folded. Pure; replays and overlaps change nothing. */
 
-import type { Header, Place, Run, RunCall, Shown, ShownCard, WireEvent, Window } from "../wire";
+import type { Header, Place, Run, RunCall, Shown, ShownCard, ToolCall, WireEvent, Window } from "../wire";
 
 export interface Conversation {
   id: string;
@@ -181,6 +181,30 @@ function truncated(state: Conversation, keep: number): Conversation {
   const cut = state.entries.some((entry) => entry.kind === "Special" && entry.index < keep && entry.rev >= keep);
   const entries = state.entries.filter((entry) => entry.index < keep);
   return { ...state, entries, total: Math.min(state.total, keep), stale: state.stale || cut };
+}
+
+/** The calls that nobody waits for any more: their approval was cancelled, or the talk went on without a result. */
+export function givenUp(entries: readonly Shown[]): ReadonlySet<ToolCall> {
+  const open = new Map<string, ToolCall>();
+  const dropped = new Set<ToolCall>();
+  const drop = (id: string) => {
+    const call = open.get(id);
+    if (call !== undefined && open.delete(id)) dropped.add(call);
+  };
+  for (const entry of entries) {
+    if (entry.kind === "Special") {
+      if (entry.card?.status === "cancelled") drop(String(entry.card.toolCallId));
+    } else if (entry.role === "user") [...open.keys()].forEach(drop);
+    else if (entry.role === "tool") open.delete(entry.toolCallId ?? "");
+    else for (const call of entry.toolCalls ?? []) open.set(call.id, call);
+  }
+  return dropped;
+}
+
+/** Whether something waits for a person's answer, which another message gives up. */
+export function isAsking({ run, entries }: Conversation): boolean {
+  if (run !== null) return run.status === "waiting";
+  return entries.some((entry) => entry.kind === "Special" && entry.type === "Approval" && !entry.locked && entry.card !== null && !entry.card.status);
 }
 
 /** A conversation and the versions of it that are listed: those that branched from one another. */

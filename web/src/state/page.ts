@@ -16,6 +16,7 @@ import { forgetDraft, moveDraft } from "./drafts";
 import { Cell } from "./store";
 
 const FRAME_MS = 33; // at most thirty redraws a second, however fast the events come
+const [ERROR_MS, INFO_MS] = [10_000, 4_000]; // how long a notice stands
 
 export interface Notice {
   id: string;
@@ -98,7 +99,7 @@ export async function signIn(token: string): Promise<void> {
 /** Have an answer that was cut short by a crash or a restart gone on with. */
 export async function goOn(): Promise<void> {
   const open = current.get();
-  if (open !== null) await attempt(() => api.resume(open.id));
+  if (open !== null) await act(() => api.resume(open.id));
 }
 
 function listEvent(event: WireEvent): void {
@@ -226,10 +227,22 @@ export async function send(text: string, attachments: string[], from?: string): 
     if (from !== undefined) moveDraft(from, `text:${id}`);
     await show(id); // before anything is said, to hear all that comes of it
   }
-  if ((await attempt(() => api.send(id, text, attachments, newKey()))) === null) return false;
+  if ((await act(() => api.send(id, text, attachments, newKey()))) === null) return false;
   forgetDraft(`text:${id}`);
   spoken.update((count) => count + 1);
   return true;
+}
+
+/** Something a person did went well: what went wrong before it is no news any more. */
+export function settle(): void {
+  notices.update((all) => all.filter((notice) => notice.kind !== "error"));
+}
+
+/** Do what a person wants done; what went wrong is shown, until something goes well. */
+async function act<T>(work: () => Promise<T>): Promise<T | null> {
+  const done = await attempt(work);
+  if (done !== null) settle();
+  return done;
 }
 
 /** Do something that may be refused; what went wrong is shown. */
@@ -245,29 +258,29 @@ export async function attempt<T>(work: () => Promise<T>): Promise<T | null> {
 export async function regenerate(): Promise<void> {
   const open = current.get();
   if (open === null) return;
-  const started = await attempt(() => api.regenerate(open.id));
+  const started = await act(() => api.regenerate(open.id));
   if (started?.conversationId) await show(started.conversationId);
 }
 
 export async function edit(index: number, text: string): Promise<boolean> {
   const open = current.get();
   if (open === null) return false;
-  const started = await attempt(() => api.edit(open.id, index, text));
+  const started = await act(() => api.edit(open.id, index, text));
   if (started?.conversationId) await show(started.conversationId);
   return started !== null;
 }
 
 export async function stop(): Promise<void> {
   const run = current.get()?.run;
-  if (run) await attempt(() => api.cancel(run.id));
+  if (run) await act(() => api.cancel(run.id));
 }
 
 export async function remove(id: string): Promise<void> {
-  if ((await attempt(() => api.remove(id))) !== null) gone(id);
+  if ((await act(() => api.remove(id))) !== null) gone(id);
 }
 
 export async function rename(id: string, title: string): Promise<void> {
-  const header = await attempt(() => api.change(id, { title }));
+  const header = await act(() => api.change(id, { title }));
   if (header !== null) changedHeader(header);
 }
 
@@ -281,7 +294,7 @@ export function tell(error: unknown): void {
 export function note(text: string, kind: Notice["kind"] = "info"): void {
   const notice = { id: newKey(), text, kind };
   notices.update((all) => [...all.slice(-4), notice]);
-  setTimeout(() => dismiss(notice.id), kind === "error" ? 12_000 : 4_000);
+  setTimeout(() => dismiss(notice.id), kind === "error" ? ERROR_MS : INFO_MS);
 }
 
 export function dismiss(id: string): void {

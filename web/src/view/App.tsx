@@ -4,6 +4,7 @@ import { lazy, Suspense, useEffect, useReducer, useState } from "react";
 import { currentLanguage, setLanguage, t } from "../i18n/i18n";
 import type { Language } from "../i18n/i18n";
 import { beside } from "../state/beside";
+import { isAsking } from "../state/conversation";
 import { current, dismiss, heading, loading, me, notices, online, signedOut, signIn, stop } from "../state/page";
 import { useCell } from "../state/store";
 import { Composer } from "./Composer";
@@ -52,7 +53,7 @@ export function App() {
         ) : (
           <Transcript key={open.id} open={open} />
         )}
-        <Composer key={`composer ${open?.id ?? "new"}`} conversation={open?.id ?? null} busy={open?.run?.status === "running"} said={open?.total ?? 0} />
+        <Composer key={`composer ${open?.id ?? "new"}`} conversation={open?.id ?? null} busy={open?.run?.status === "running"} asking={open !== null && isAsking(open)} said={open?.total ?? 0} />
       </main>
       {panel !== null && open !== null && (
         <Suspense fallback={<aside className="panel" aria-busy="true" />}>
@@ -101,7 +102,7 @@ function Notices() {
   return (
     <div className="notices" aria-live="assertive">
       {all.map((notice) => (
-        <div key={notice.id} className={`notice ${notice.kind}`}>
+        <div key={notice.id} className={`notice ${notice.kind}`} onClick={() => dismiss(notice.id)}>
           {notice.text}
           <IconButton icon="close" label={t("dismiss")} onClick={() => dismiss(notice.id)} />
         </div>

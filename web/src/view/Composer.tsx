@@ -1,30 +1,37 @@
 /** Where one writes. Its text is its own state: typing redraws nothing else. */
 
 import { useEffect, useId, useRef, useState } from "react";
-import type { ChangeEvent, ClipboardEvent, DragEvent, KeyboardEvent } from "react";
+import type { ChangeEvent, ClipboardEvent, DragEvent } from "react";
 import type { Stored } from "../api";
 import { api } from "../api";
 import { t } from "../i18n/i18n";
 import { added } from "../state/added";
 import { draft, draftFiles, keepDraft, keepFiles } from "../state/drafts";
-import { attempt, note, send, spoken, stop } from "../state/page";
+import { attempt, note, online, send, spoken, stop } from "../state/page";
 import { useCell } from "../state/store";
 import { IconButton } from "./icons";
 import { runCommand } from "./commands";
 import { Suggestions, useSuggestions } from "./Suggestions";
 import { TokenUse } from "./TokenUse";
+import { useEnter } from "./useEnter";
 
-const AFTER_COMPOSITION_MS = 50;
 const MAX_FILES = 20;
 
-export function Composer({ conversation, busy, said }: { conversation: string | null; busy: boolean; said: number }) {
+interface Props {
+  conversation: string | null;
+  busy: boolean;
+  /** Whether something waits for an answer that is not given here. */
+  asking: boolean;
+  said: number;
+}
+
+export function Composer({ conversation, busy, asking, said }: Props) {
   const key = `text:${conversation ?? "new"}`;
   const [text, setText] = useState(() => draft(key));
   const [files, setFiles] = useState(() => draftFiles(key));
   const [coming, setComing] = useState<readonly string[]>([]);
   const [sending, setSending] = useState(false);
   const box = useRef<HTMLTextAreaElement>(null);
-  const composed = useRef(0);
   const picker = useRef<HTMLInputElement>(null);
 
   useEffect(() => grow(box.current), [text]);
@@ -62,7 +69,7 @@ export function Composer({ conversation, busy, said }: { conversation: string | 
   const say = async () => {
     const words = text.trim();
     if (sending || coming.length > 0 || nothing) return;
-    if (busy) return note(t("stillAnswering"));
+    if (busy) return note(t(online.get() ? "stillAnswering" : "error.network"));
     setSending(true);
     const command = words.startsWith("/") ? await runCommand(words, conversation) : "message";
     if (command !== "message") {
@@ -75,14 +82,7 @@ export function Composer({ conversation, busy, said }: { conversation: string | 
     write("");
     attach([]);
   };
-  const keyed = (event: KeyboardEvent<HTMLTextAreaElement>) => {
-    const native = event.nativeEvent;
-    // an input method's keys are its own: its Enter takes a word over and sends nothing
-    if (native.isComposing || native.keyCode === 229 || performance.now() - composed.current < AFTER_COMPOSITION_MS) return;
-    if (suggested.keyed(event) || event.key !== "Enter" || event.shiftKey) return;
-    event.preventDefault();
-    void say();
-  };
+  const enter = useEnter(() => void say(), suggested.keyed);
   const add = async (chosen: Iterable<File>) => {
     const taken = [...chosen];
     if (files.length + coming.length + taken.length > MAX_FILES) return note(t("tooManyFiles", { most: MAX_FILES }), "error");
@@ -113,6 +113,7 @@ export function Composer({ conversation, busy, said }: { conversation: string | 
       onDragOver={(event) => event.preventDefault()}
       onDrop={dropped}
     >
+      {asking && <p className="help asking" role="status">{t("givesUp")}</p>}
       <Suggestions id={list} suggested={suggested} />
       {files.length + coming.length > 0 && (
         <ul className="attached">
@@ -134,8 +135,7 @@ export function Composer({ conversation, busy, said }: { conversation: string | 
         aria-controls={suggested.offered.length > 0 ? list : undefined}
         aria-activedescendant={suggested.offered.length > 0 ? `${list}-${suggested.picked}` : undefined}
         onChange={(event: ChangeEvent<HTMLTextAreaElement>) => write(event.target.value)}
-        onCompositionEnd={() => (composed.current = performance.now())}
-        onKeyDown={keyed}
+        {...enter}
         onPaste={pasted}
       />
       <div className="composer-bar">

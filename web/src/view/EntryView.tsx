@@ -9,13 +9,14 @@ import { beside } from "../state/beside";
 import { attempt, edit, note, regenerate, show } from "../state/page";
 import { withFiles, wordsOf } from "../text/attached";
 import { citedIn } from "../text/markdown";
-import type { RunCall, Shown, ShownText } from "../wire";
+import type { RunCall, Shown, ShownText, ToolCall } from "../wire";
 import { CiteTip } from "./CiteTip";
 import { IconButton } from "./icons";
 import { lasted } from "./Live";
 import { Markdown } from "./Markdown";
 import { Reasoning } from "./Reasoning";
 import { ToolCallView } from "./ToolCallView";
+import { useEnter } from "./useEnter";
 
 interface Props {
   open: string;
@@ -24,6 +25,8 @@ interface Props {
   results: ShownText[];
   /** Its calls that the run under way is at. */
   calls: RunCall[];
+  /** Its calls that nobody waits for any more. */
+  dropped: ToolCall[];
   last: boolean;
 }
 
@@ -41,6 +44,7 @@ function same(before: Props, after: Props): boolean {
     before.last === after.last &&
     before.open === after.open &&
     before.results.length === after.results.length &&
+    before.dropped.length === after.dropped.length &&
     before.calls.length === after.calls.length &&
     before.calls.every((call, at) => call === after.calls[at])
   );
@@ -70,20 +74,25 @@ function Said({ open, entry }: { open: string; entry: ShownText }) {
 
 function Editing({ words, onSend, onClose }: { words: string; onSend: (text: string) => Promise<boolean>; onClose: () => void }) {
   const [text, setText] = useState(words);
+  const send = async () => {
+    if (text.trim() !== "" && (await onSend(text))) onClose();
+  };
+  const enter = useEnter(() => void send());
   return (
     <form
       className="entry user editing"
-      onSubmit={async (event) => {
+      onSubmit={(event) => {
         event.preventDefault();
-        if (await onSend(text)) onClose();
+        void send();
       }}
       onKeyDown={(event) => {
-        if (event.key !== "Escape") return;
+        if (event.key !== "Escape" || event.nativeEvent.isComposing) return;
         event.stopPropagation();
         onClose();
       }}
     >
-      <textarea value={text} aria-label={t("editMessage")} autoFocus rows={Math.min(12, text.split("\n").length + 1)} onChange={(event) => setText(event.target.value)} />
+      <textarea value={text} aria-label={t("editMessage")} autoFocus rows={Math.min(12, text.split("\n").length + 1)} onChange={(event) => setText(event.target.value)} {...enter} />
+      <p className="help">{t("editKeys")}</p>
       <div className="buttons">
         <button type="button" onClick={onClose}>{t("cancel")}</button>
         <button type="submit" className="primary" disabled={text.trim() === ""}>{t("sendAgain")}</button>
@@ -92,7 +101,7 @@ function Editing({ words, onSend, onClose }: { words: string; onSend: (text: str
   );
 }
 
-function Answer({ open, entry, results, calls, last }: Props & { entry: ShownText }) {
+function Answer({ open, entry, results, calls, dropped, last }: Props & { entry: ShownText }) {
   const sources = useMemo(() => new Map(entry.sources?.map((source) => [source.index, source])), [entry.sources]);
   const cited = useMemo(() => citedIn(entry.content, sources), [entry.content, sources]);
   const answers = new Map(results.map((result) => [result.toolCallId, result]));
@@ -109,7 +118,7 @@ function Answer({ open, entry, results, calls, last }: Props & { entry: ShownTex
       {entry.toolCalls?.map((call) => {
         const [answer, now] = [answers.get(call.id), going.get(call.id)];
         const isError = answer?.isError === true || now?.isError === true;
-        return <ToolCallView key={call.id} name={call.name} args={call.arguments ?? call.raw} result={answer?.content} isError={isError} running={answer === undefined && now !== undefined && now.endedAt === undefined} seconds={now === undefined ? null : lasted(now)} />;
+        return <ToolCallView key={call.id} name={call.name} args={call.arguments ?? call.raw} result={answer?.content} isError={isError} running={answer === undefined && now !== undefined && now.endedAt === undefined} cancelled={dropped.includes(call)} seconds={now === undefined ? null : lasted(now)} />;
       })}
       {entry.status !== undefined && <p className="status">{t(entry.status)}</p>}
       {entry.content !== "" && <div className="actions">

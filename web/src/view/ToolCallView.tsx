@@ -11,11 +11,13 @@ interface Props {
   result?: string | undefined;
   isError?: boolean;
   running?: boolean;
+  /** Nobody waits for its result any more. */
+  cancelled?: boolean;
   seconds?: number | null;
 }
 
-export function ToolCallView({ name, args, result, isError = false, running = false, seconds = null }: Props) {
-  const state = running ? "running" : isError ? "failed" : result === undefined ? "waiting" : "done";
+export function ToolCallView({ name, args, result, isError = false, running = false, cancelled = false, seconds = null }: Props) {
+  const state = running ? "running" : isError ? "failed" : result !== undefined ? "done" : cancelled ? "cancelled" : "waiting";
   return (
     <details className={`tool-call ${state}`}>
       <summary>

@@ -4,8 +4,9 @@ import { Fragment, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { t, trouble } from "../i18n/i18n";
 import { goOn, older, regenerate, spoken } from "../state/page";
 import { useCell } from "../state/store";
+import { givenUp } from "../state/conversation";
 import type { Conversation } from "../state/conversation";
-import type { RunCall, Shown, ShownText } from "../wire";
+import type { RunCall, Shown, ShownText, ToolCall } from "../wire";
 import { BranchArrows, useVersions } from "./BranchArrows";
 import { EntryView } from "./EntryView";
 import { Icon } from "./icons";
@@ -69,9 +70,9 @@ export function Transcript({ open }: { open: Conversation }) {
             {t("older")}
           </button>
         )}
-        {pieces.map(({ entry, results, calls }, at) => (
+        {pieces.map(({ entry, results, calls, dropped }, at) => (
           <Fragment key={entry.index}>
-            <EntryView open={open.id} entry={entry} results={results} calls={calls} last={at === pieces.length - 1} />
+            <EntryView open={open.id} entry={entry} results={results} calls={calls} dropped={dropped} last={at === pieces.length - 1} />
             {under(at).map(({ index, conversationIds }) => <BranchArrows key={index} id={open.id} versions={conversationIds} />)}
           </Fragment>
         ))}
@@ -117,12 +118,14 @@ interface Piece {
   entry: Shown;
   results: ShownText[];
   calls: RunCall[];
+  dropped: ToolCall[];
 }
 
 /** Each entry with the tool answers that belong to its calls, or how far those are; shown once, with the call. */
 function joined(entries: readonly Shown[], going: readonly RunCall[]): Piece[] {
   const answers = new Map<string, ShownText>();
   for (const entry of entries) if (entry.kind === "Text" && entry.role === "tool" && entry.toolCallId) answers.set(entry.toolCallId, entry);
+  const cancelled = givenUp(entries);
   const shown: Piece[] = [];
   const taken = new Set<ShownText>();
   for (const entry of entries) {
@@ -130,7 +133,7 @@ function joined(entries: readonly Shown[], going: readonly RunCall[]): Piece[] {
     const calls = entry.kind === "Text" ? (entry.toolCalls ?? []) : [];
     const results = calls.map((call) => answers.get(call.id)).filter((answer) => answer !== undefined);
     results.forEach((result) => taken.add(result));
-    shown.push({ entry, results, calls: going.filter((call) => calls.some((one) => one.id === call.id)) });
+    shown.push({ entry, results, calls: going.filter((call) => calls.some((one) => one.id === call.id)), dropped: calls.filter((call) => cancelled.has(call)) });
   }
   return shown;
 }

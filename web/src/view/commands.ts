@@ -30,11 +30,18 @@ export function suggestions(text: string): readonly Command[] {
   return typed === undefined ? [] : COMMANDS.filter((command) => command.name.startsWith(typed));
 }
 
-/** Run the command of `line`. A line that is none is a message like any other; why one was refused is shown. */
+/** Run the command of `line`. A line that names none, like a path or one with two slashes, is a message.
+ *
+ * Why one was refused is shown.
+ */
 export async function runCommand(line: string, conversation: string | null): Promise<"done" | "refused" | "message"> {
-  const [, name = "", rest = ""] = /^\/(\w+)\s*([\s\S]*)$/.exec(line) ?? [];
+  const [, name, rest = ""] = /^\/(\p{L}[\p{L}\p{N}_-]*)(?:\s+([\s\S]*))?$/u.exec(line) ?? [];
+  if (name === undefined) return "message";
   const command = COMMANDS.find((one) => one.name === name);
-  if (command === undefined) return "message";
+  if (command === undefined) {
+    note(t("noSuchCommand", { name, commands: COMMANDS.map((one) => `/${one.name}`).join(", ") }), "error");
+    return "refused";
+  }
   const made = await attempt(() => command.card(rest.trim()));
   if (made === null) return "refused";
   const id = conversation ?? (await attempt(() => api.create({ title: titleOf(made) })))?.id;

@@ -72,7 +72,7 @@ function Changes({ changes }: { changes: readonly Change[] }) {
         <div key={place}>
           <dt>{place}</dt>
           <dd>
-            {before !== undefined && <del>{shortly(before)}</del>} {after !== undefined && <ins>{shortly(after)}</ins>}
+            {before !== undefined && <del><Value value={before} /></del>} {after !== undefined && <ins><Value value={after} /></ins>}
           </dd>
         </div>
       ))}
@@ -80,9 +80,19 @@ function Changes({ changes }: { changes: readonly Change[] }) {
   );
 }
 
-const MAX_SHOWN = 2000;
+const FIRST_LINES = 8;
+const MAX_SHOWN = 20_000;
 
-function shortly(value: unknown): string {
+/** A value; of a long one the first lines, until one asks for all. */
+function Value({ value }: { value: unknown }) {
+  const [whole, setWhole] = useState(false);
   const text = typeof value === "string" ? value : JSON.stringify(value, null, 1);
-  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
+  const lines = (text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text).split("\n");
+  if (whole || lines.length <= FIRST_LINES + 1) return lines.join("\n");
+  return (
+    <>
+      {lines.slice(0, FIRST_LINES).join("\n")}{"\n"}
+      <button type="button" className="plain" onClick={() => setWhole(true)}>{t("showAll", { lines: lines.length })}</button>
+    </>
+  );
 }

@@ -13,7 +13,7 @@ export interface GraphShape {
 const [ACROSS, DOWN] = [170, 90];
 const BEND = 140;
 const KINDS = { back: BackEdge };
-const ROOM = { padding: 0.2 }; // for the lines that lead back
+const ROOM = { padding: { left: "52px", right: "20px", y: "40px" } } as const; // for the lines that lead back
 
 export function GraphDrawing({ graph, running, done }: { graph: GraphShape; running: ReadonlySet<string>; done: ReadonlySet<string> }) {
   const places = useMemo(() => rowsOf(graph), [graph]);

@@ -1,0 +1,83 @@
+"""What waits for a person, what gives it up, and what a person is told of it."""
+
+from playwright.sync_api import BrowserContext, Page, Route, expect
+
+from tests.page.stage import Stage, ask
+
+
+def asked(page: Page, stage: Stage) -> None:
+    """Have a refund wait for a person's yes."""
+    stage.provider.queue_tool_call("call-1", "refund", {"order": "7", "amount": 90})
+    ask(page, "Refund order 7")
+    expect(page.locator(".card[data-type=Approval]")).to_be_visible()
+
+
+def test_another_question_gives_a_waiting_call_up_which_is_said_before_and_after(
+    page: Page, stage: Stage
+) -> None:
+    asked(page, stage)
+    expect(page.locator(".composer .asking")).to_have_text(
+        "A message sent now gives up what waits for your answer above."
+    )
+    expect(page.locator(".tool-state")).to_have_text("waiting")
+    stage.says("Something else.")
+    ask(page, "What else?")
+    expect(page.locator(".entry.assistant:not(.live) .text")).to_have_text("Something else.")
+    for _ in ("as it is said", "after a reload"):
+        expect(page.locator(".tool-state")).to_have_text("cancelled")
+        expect(page.locator(".badge.cancelled")).to_be_visible()
+        expect(page.locator(".composer .asking")).to_have_count(0)
+        page.reload()
+
+
+def test_the_second_of_two_answers_to_an_approval_is_told_that_it_came_too_late(
+    page: Page, context: BrowserContext, stage: Stage
+) -> None:
+    asked(page, stage)
+    late = context.new_page()
+    late.goto(page.url)
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    late.route("**/actions/decide", hold)
+    with late.expect_request("**/actions/decide"):
+        late.click("text=Decline")
+    stage.says("It is done.")
+    page.click("text=Approve")
+    expect(late.locator(".badge.approved")).to_be_visible()
+    held[0].continue_()
+    expect(late.locator(".notice.error")).to_have_text("This was answered already, perhaps in another tab.")
+
+
+def test_an_unknown_command_is_told_and_stays_written_while_a_path_is_sent(page: Page, stage: Stage) -> None:
+    ask(page, "/nope now")
+    told = page.locator(".notice.error")
+    expect(told).to_contain_text("There is no command “/nope”; there are: /form, /xyz, /kb")
+    expect(page.locator(".composer textarea")).to_have_value("/nope now")
+    told.click()
+    expect(told).to_have_count(0)
+    ask(page, "/nope")
+    expect(told).to_be_visible()
+    stage.says("It names hosts.")
+    ask(page, "/etc/hosts is what?")
+    expect(page.locator(".entry.assistant:not(.live) .text")).to_have_text("It names hosts.")
+    expect(told).to_have_count(0)  # what went well ends what is told of before
+    expect(page.locator(".rail .row")).to_have_count(1)
+
+
+def test_an_edited_message_is_sent_with_enter_as_a_new_one_is(page: Page, stage: Stage) -> None:
+    stage.says("first")
+    ask(page, "Hi")
+    expect(page.locator(".entry.assistant:not(.live) .text")).to_have_text("first")
+    stage.says("second")
+    page.hover(".entry.user")
+    page.click(".edit-message")
+    expect(page.locator(".editing .help")).to_have_text("Enter sends, Shift+Enter makes a new line.")
+    page.fill(".editing textarea", "Hi")
+    page.keyboard.press("Shift+Enter")
+    page.keyboard.type("there")
+    page.keyboard.press("Enter")
+    expect(page.locator(".entry.user .bubble")).to_have_text("Hi\nthere")
+    expect(page.locator(".entry.assistant:not(.live) .text")).to_have_text("second")
