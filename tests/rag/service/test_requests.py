@@ -1,6 +1,7 @@
 """Who may ask, and what counts as a request."""
 
 import json
+import re
 from contextlib import suppress
 
 import pytest
@@ -63,7 +64,9 @@ def test_the_token_comes_from_a_flag_or_from_the_environment() -> None:
         (b'{"id": "\xff", nonsense', None, "bad_json"),
         (b'{"id": "a b", "op": nonsense', "a b", "bad_json"),
         (b'{"id": 1, "x": ' + b"[" * 100_000, 1, "bad_json"),
-        (b'{"id": 1}', 1, "unknown_op"),
+        (b'{"id": 1}', 1, "bad_request"),
+        (b'{"id": 1, "op": "query", "query": "a", "top_k": 2}', 1, "bad_request"),
+        (b'{"id": 1, "op": "health", "\xff": 2}', 1, "bad_request"),
         (b'{"id": 1, "op": "nonsense"}', 1, "unknown_op"),
         (b'{"id": 1, "op": 5}', 1, "unknown_op"),
         (b'{"id": 1, "op": "query"}', 1, "bad_request"),
@@ -80,6 +83,23 @@ def test_the_token_comes_from_a_flag_or_from_the_environment() -> None:
 async def test_what_is_no_request_is_refused_with_its_id(line: bytes, name: object, code: str) -> None:
     service = await opened(InMemoryVectorStore())
     assert refused(service, line) == (name, code)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (
+            b'{"op": "query", "query": "a", "sesion_id": "u"}',
+            "'sesion_id', which is not known; perhaps session_id is meant",
+        ),
+        (b'{"op": "shutdown", "at once\\n": 1}', "'at once', which is not known; there are op, auth, id"),
+        (b'{"query": "a"}', "Object missing required field `op`"),
+    ],
+)
+async def test_a_field_that_is_not_known_or_missing_is_named(line: bytes, told: str) -> None:
+    service = await opened(InMemoryVectorStore())
+    with pytest.raises(RequestError, match=re.escape(told)):
+        service.accept(line)
 
 
 @given(

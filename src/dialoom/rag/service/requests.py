@@ -1,6 +1,8 @@
 """What can be asked of the service: one type per operation, parsed once, with every field checked."""
 
 import re
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Annotated
 
 import msgspec
@@ -21,9 +23,8 @@ _HEAD = 512
 _EARLY_ID = re.compile(
     rb'\s{0,64}\{\s{0,64}"id"\s{0,64}:\s{0,64}(-?[0-9]{1,18}|"[^"\\\x00-\x1f]{1,200}")\s{0,64}[,}]'
 )
-
-
-_ABOUT_OP = ("at `$.op`", "required field `op`")  # a filter has an `op` too, further in
+_ABOUT_OP = "at `$.op`"  # a filter has an `op` too, further in
+_LONGEST_NAME = 60
 
 
 class RequestError(DialoomError):
@@ -124,6 +125,7 @@ class _Outside(msgspec.Struct, frozen=True):
 
 _decode_outside = msgspec.json.Decoder(_Outside).decode
 _decode_request = msgspec.json.Decoder(AnyRequest).decode
+_decode_names = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 def open_envelope(line: bytes) -> Envelope:
@@ -137,9 +139,10 @@ def open_envelope(line: bytes) -> Envelope:
 
 
 def parse_request(line: bytes, envelope: Envelope) -> AnyRequest:
-    """Read the whole of a line. Raises `RequestError` for an unknown `op` and for wrong fields."""
+    """Read the whole of a line. Raises `RequestError` for an unknown `op`, unknown fields and wrong ones."""
     try:
         request = _decode_request(line)
+        _check_names(request, _decode_names(line))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         why = one_line(str(error), 200)
         code = "unknown_op" if why.endswith(_ABOUT_OP) else "bad_request"
@@ -147,6 +150,17 @@ def parse_request(line: bytes, envelope: Envelope) -> AnyRequest:
     except InvalidOptionsError as error:
         raise RequestError(error.code, str(error), id=envelope.id) from error
     return msgspec.structs.replace(request, id=envelope.id)
+
+
+def _check_names(request: AnyRequest, names: Iterable[str]) -> None:
+    """Raise `ValidationError` for a field the request does not have: a typing error must not go unnoticed."""
+    known = ("op", "auth", *type(request).__struct_fields__)
+    for name in names:
+        if name not in known:
+            told = one_line(name, _LONGEST_NAME)
+            near = get_close_matches(told, known, 1)
+            meant = f"perhaps {near[0]} is meant" if near else f"there are {', '.join(known)}"
+            raise msgspec.ValidationError(f"it has a field {told!r}, which is not known; {meant}")
 
 
 def early_id(head: bytes) -> RequestId:
