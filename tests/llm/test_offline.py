@@ -189,6 +189,14 @@ def test_the_words_around_a_subject_are_found_in_one_pass_however_often_they_are
     assert tells_time("a" * 100_000 + "一" * 100_000) is False
 
 
+async def test_a_title_alone_adds_nothing_to_a_sentence_that_answers() -> None:
+    told = "A refund is paid to your card."
+    titled = "# Refund policy\n\nValid from 1 January for all orders of the web shop."
+    assert await answer("What do my documents say about refunds?", told, titled) == (
+        f"According to your documents: {told} [1]"
+    )
+
+
 async def test_an_address_is_not_what_a_sentence_is_about() -> None:
     told = "A refund takes three days."
     assert await answer(

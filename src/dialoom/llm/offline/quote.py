@@ -72,7 +72,7 @@ def best_quotes(question: str, sources: Sequence[SourcePart]) -> tuple[Quote, ..
         if found.score < ranked[0].score * _NEXT_BEST or len(quotes) == MAX_QUOTES:
             break
         sentences = _around_best(found.passage.units, found.scores)
-        # the first may answer by its title alone, or without a time; more of that kind are beside the point
+        # the first may answer by a title alone, or without a time; more of that kind are beside the point
         also = found.said >= LEAST_COVERAGE and (found.fits or not ranked[0].fits)
         if told.isdisjoint(sentences) and (also or not quotes):
             quotes.append(Quote(sentences, found.passage.source.index))
@@ -128,7 +128,7 @@ def _best_of(passage: _Passage, asked: _Asked, rank: int) -> list[_Found]:
         counts = own or (asked.wants_time and unit.kind == "sentence" and tells_time(unit.text))
         matched = own + _HEADING_SHARE * asked.matched(heading - words) if counts else 0.0
         covered = max(covered, matched / asked.total)
-        said.append(own / asked.total)
+        said.append(0.0 if unit.kind == "heading" else own / asked.total)
         scores.append(_score(unit, matched, len(words) / asked.usual, asked=asked))
     if covered < LEAST_COVERAGE:
         return []
