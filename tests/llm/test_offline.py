@@ -191,7 +191,7 @@ def test_the_words_around_a_subject_are_found_in_one_pass_however_often_they_are
 
 async def test_a_title_alone_adds_nothing_to_a_sentence_that_answers() -> None:
     told = "A refund is paid to your card."
-    titled = "# Refund policy\n\nValid from 1 January for all orders of the web shop."
+    titled = "# Refund policy for countries of Europe\n\nValid from 1 January for all orders of the web shop."
     assert await answer("What do my documents say about refunds?", told, titled) == (
         f"According to your documents: {told} [1]"
     )
