@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from coverage import Coverage
 from hypothesis import HealthCheck, settings
 from sybil import Example, Sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
@@ -103,17 +102,18 @@ def _place(path: str) -> int:
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Run what is slow, and what it starts, untraced: it would take three times as long.
 
-    The floors of coverage are held by the other tests alone.
+    The floors of coverage are held by the other tests alone. Threads are traced all the same: those that
+    serve the whole process may begin here, and other tests need them traced.
     """
-    traced = Coverage.current()
-    if traced is None or not item.get_closest_marker("slow"):
+    tracer = sys.gettrace()
+    if tracer is None or not item.get_closest_marker("slow"):
         return (yield)
     children = os.environ.pop(TRACED_CHILDREN, None)
-    traced.stop()
+    sys.settrace(None)
     try:
         return (yield)
     finally:
-        traced.start()
+        sys.settrace(tracer)
         if children is not None:
             os.environ[TRACED_CHILDREN] = children
 
