@@ -57,12 +57,14 @@ async def serve_stdio(served: Served) -> None:
         from mcp.server.stdio import stdio_server
 
         from dialoom.mcp.server.sdk_face import sdk_server
+        from dialoom.mcp.server.sdk_lines import AnsweredLines
     except ImportError as error:
         raise MissingExtraError("mcp", "mcp") from error
     server = sdk_server(served)
     try:
         async with stdio_server() as (read, write):
-            await server.run(read, write, server.create_initialization_options())
+            lines = AnsweredLines(read, write)
+            await server.run(lines, write, server.create_initialization_options())
     except BaseExceptionGroup as failures:
         raise alone(failures) from None
 
