@@ -40,10 +40,10 @@ def ask_all() -> int:
 
 
 def _ask(question: str) -> int:
-    print(f'\n$ dialoom ask "{question}" --docs examples/kb --offline\n', flush=True)
-    return subprocess.run(
-        [Path(sys.executable).parent / "dialoom", "ask", question, *OPTIONS], cwd=ROOT, check=False
-    ).returncode
+    command = Path(sys.executable).parent / "dialoom"
+    shown = os.path.relpath(command, ROOT)  # as it can be typed where nothing was activated
+    print(f'\n$ {shown} ask "{question}" --docs examples/kb --offline\n', flush=True)
+    return subprocess.run([command, "ask", question, *OPTIONS], cwd=ROOT, check=False).returncode
 
 
 def open_workbench(words: Sequence[str], *, watched: bool) -> int:
