@@ -133,7 +133,7 @@ class Processes:
 def _is_running(process: int) -> bool:
     try:
         return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # it ended, perhaps while it was read
         return False
 
 
