@@ -75,13 +75,13 @@ class FromDocuments:
             max_history=MAX_HISTORY,
             where=only_below(flags.docs, store),
         )
-        self._sources = (store, embedder or HashEmbedder(), opened.provider)
-        self._graph: Graph = build_rag_query_graph(*self._sources, self._config).build()
+        self._parts = (store, embedder or HashEmbedder(), opened.provider)
+        self._graph: Graph = build_rag_query_graph(*self._parts, self._config).build()
 
     def use_model(self, name: str) -> None:
         """Have the model `name` of the same server answer from now on."""
         config = msgspec.structs.replace(self._config, model=name)
-        self._graph = build_rag_query_graph(*self._sources, config).build()
+        self._graph = build_rag_query_graph(*self._parts, config).build()
 
     async def answer(
         self, question: str, history: Sequence[Message], *, control: RunControl, show: Show
