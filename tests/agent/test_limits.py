@@ -132,7 +132,7 @@ async def test_each_call_of_an_agent_is_bounded_as_its_policy_says() -> None:
     async def hang() -> None:
         await asyncio.Event().wait()
 
-    @tool(idempotent=True)
+    @tool(idempotent=True, timeout=30)
     async def flaky() -> str:
         nonlocal tries
         tries += 1
@@ -140,7 +140,7 @@ async def test_each_call_of_an_agent_is_bounded_as_its_policy_says() -> None:
             raise OSError("not yet")
         return "there"
 
-    @tool
+    @tool(timeout=30)  # its own goes before the policy's, which a busy machine would not keep
     async def long() -> str:
         return "word " * 20
 
