@@ -1,6 +1,7 @@
 """How the suite runs, and with it every python, sh and toml block of README.md and docs/, page by page."""
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -116,6 +117,15 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         sys.settrace(tracer)
         if children is not None:
             os.environ[TRACED_CHILDREN] = children
+
+
+@pytest.fixture(autouse=True)
+def _ctrl_c() -> Generator[None]:  # pyright: ignore[reportUnusedFunction] - pytest uses it
+    """Hear Ctrl-C again after a test: an interrupted command turns deaf to it, and so do its children."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    if signal.getsignal(signal.SIGINT) is not before:
+        signal.signal(signal.SIGINT, before)
 
 
 def read_toml(example: Example) -> None:

@@ -187,7 +187,8 @@ async def test_a_dead_and_a_slow_server_do_not_hold_up_a_good_one() -> None:
         with pytest.raises(McpError):
             await host["dead"].tools()
         fares = {each.name: each.state for each in await host.settle(0.2)}
-    assert (names, fares) == (["echo"], {"good": "ready", "dead": "down", "slow": "connecting"})
+    assert fares.pop("dead") in {"down", "connecting"}  # it is tried again, and may be just then
+    assert (names, fares) == (["echo"], {"good": "ready", "slow": "connecting"})
 
 
 async def test_a_server_that_dies_at_start_says_why_without_its_secrets() -> None:
