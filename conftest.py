@@ -120,12 +120,13 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 @pytest.fixture(autouse=True)
-def _ctrl_c() -> Generator[None]:  # pyright: ignore[reportUnusedFunction] - pytest uses it
-    """Hear Ctrl-C again after a test: an interrupted command turns deaf to it, and so do its children."""
-    before = signal.getsignal(signal.SIGINT)
-    yield
-    if signal.getsignal(signal.SIGINT) is not before:
-        signal.signal(signal.SIGINT, before)
+def _ctrl_c() -> None:  # pyright: ignore[reportUnusedFunction] - pytest uses it
+    """Have each test and its children hear Ctrl-C.
+
+    A suite begun in the background of a shell is deaf to it, and so is the process of an interrupted command.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def read_toml(example: Example) -> None:

@@ -14,7 +14,7 @@ import pytest
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp
 
-from dialoom.base.errors import MissingExtraError
+from dialoom.base.errors import MissingExtraError, StoreError
 from dialoom.cli.serve_mcp import LateEndpoint
 from dialoom.mcp import BearerAuth, MCPClient, McpError, MCPServerConfig, Transport
 from dialoom.mcp.asking import fields_of
@@ -72,6 +72,12 @@ async def test_what_cannot_be_opened_says_why_to_each_who_asks() -> None:
             assert code >= 400
             assert "dialoom[mcp]" in text
     assert door.opened == 1
+
+
+async def test_what_goes_wrong_beside_it_is_told_as_it_is() -> None:
+    with pytest.raises(StoreError, match="the disk is full"):
+        async with LateEndpoint(Door()).running():
+            raise StoreError("the disk is full")
 
 
 @pytest.mark.slow

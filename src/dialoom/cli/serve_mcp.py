@@ -41,14 +41,14 @@ class LateEndpoint:
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator["LateEndpoint"]:
-        async with asyncio.TaskGroup() as group:
-            life = group.create_task(self._live())
-            try:
-                yield self
-            finally:
-                self.end()
-                if not self._wanted.is_set():
-                    life.cancel()
+        life = asyncio.create_task(self._live())  # owned by this block, which waits for its end
+        try:
+            yield self
+        finally:
+            self.end()
+            if not self._wanted.is_set():
+                life.cancel()
+            await asyncio.wait({life})
 
     async def _live(self) -> None:
         """Open and close in one task, as what is opened asks for."""
@@ -57,7 +57,9 @@ class LateEndpoint:
             async with self._open_app() as app:
                 self._app.set_result(app)
                 await self._over.wait()
-        except DialoomError as error:
+        except Exception as error:  # what is opened is foreign: each who asks is told
+            if self._app.done():
+                raise
             self._app.set_exception(error)
 
 
