@@ -101,13 +101,14 @@ def _place(path: str) -> int:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Run what is slow, and what it starts, untraced: it would take three times as long.
+    """Run what is slow and what is random, and what it starts, untraced.
 
-    The floors of coverage are held by the other tests alone. Threads are traced all the same: those that
+    The slow would take three times as long, and a line that only chance reaches is not tested. So the floors
+    of coverage are held by the other tests alone. Threads are traced all the same: those that
     serve the whole process may begin here, and other tests need them traced.
     """
     tracer = sys.gettrace()
-    if tracer is None or not item.get_closest_marker("slow"):
+    if tracer is None or not (item.get_closest_marker("slow") or item.get_closest_marker("hypothesis")):
         return (yield)
     children = os.environ.pop(TRACED_CHILDREN, None)
     sys.settrace(None)

@@ -174,6 +174,34 @@ async def test_a_goto_is_followed_ahead_and_a_conditional_edge_is_not() -> None:
     assert naps.through == [("go", 1), ("ask", 1), ("d", 2), ("slow", 5), ("e", 6)]
 
 
+async def test_a_map_a_join_and_an_end_are_never_begun_ahead() -> None:
+    naps = Naps()
+
+    async def each(ctx: NodeContext) -> str:
+        naps.begun.append(ctx.input)
+        return ctx.input
+
+    def extra(builder: GraphBuilder) -> None:
+        builder.add_channel("words", type=list[str])
+        builder.add_node("words", lambda _: {"words": ["x", "y"]}, blocking=False)
+        builder.add_map("all", each, over="words", into="said")
+        builder.add_node("over", naps.node("over", 1, goto=END))
+
+    edges = [">b", ">c", ">words", ">over", "words>all", "b>d"]
+    mapped = await naps.run(naps.graph({"b": 1, "c": 5, "d": 1}, edges, extra=extra))
+    assert (naps.begun, mapped.stop_reason) == (["b", "c", "over", "d", "x", "y"], "finished")
+    assert naps.through == [("b", 1), ("over", 1), ("d", 2), ("c", 5)]
+    naps = Naps()
+    joined = naps.graph(
+        {"b": 1, "c": 5, "d": 1, "e": 1},
+        [">b", ">c", "b>d"],
+        extra=lambda builder: builder.add_join(["b", "c"], "e"),
+    )
+    await naps.run(joined)
+    assert naps.begun == ["b", "c", "d", "e"]
+    assert dict(naps.through)["d"] == 6
+
+
 async def test_a_node_that_asks_or_uses_once_runs_again_in_its_turn() -> None:
     naps, store, charged = Naps(), MemoryCheckpointStore(), list[str]()
 

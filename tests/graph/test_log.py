@@ -44,6 +44,12 @@ def test_it_reads_like_a_list(items: list[int], low: int, high: int) -> None:
         assert log[at] == items[at]
 
 
+def test_a_slice_shows_only_what_the_view_does() -> None:
+    log = AppendLog.of(["a", "b", "c"])
+    log.extended(["d"])
+    assert (log[1:], log[-1:], log[:9:2]) == (["b", "c"], ["c"], ["a", "c"])
+
+
 @pytest.mark.parametrize("index", [2, -3])
 def test_an_index_outside_is_an_error_even_when_the_list_behind_is_longer(index: int) -> None:
     log = AppendLog.of(["a", "b"])
