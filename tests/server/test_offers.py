@@ -191,7 +191,7 @@ async def test_a_graph_is_shown_and_gone_on_with_from_an_old_checkpoint(
 
         listed = client.get("/api/v1/threads/t1/checkpoints").json()["items"]
         assert [(each["step"], each["nodes"], each["next"]) for each in listed] == [
-            (2, ["two"], []), (1, ["one"], ["two"]), (0, [], ["one"]),
+            (3, ["two"], []), (2, ["one"], ["two"]), (1, [], ["one"]),
         ]  # fmt: skip
         assert listed[1]["changed"] == ["said"]
         state = client.get(f"/api/v1/checkpoints/{listed[1]['id']}").json()
@@ -245,6 +245,16 @@ async def test_a_conversation_is_gone_on_with_from_where_its_run_stood(
         assert [each["content"] for each in entries] == ["Erase a"]
         graph = (await live.client.get(f"{path}/graph")).json()
         assert [each["id"] for each in graph["nodes"]] == [START, "model", "tools", END]
+
+        provider.queue_text("Done.")
+        card = (await live.client.get(f"{path}/entries")).json()["entries"][-1]
+        async with following(live, f"{path}/events") as events:
+            decide = f"{path}/cards/{card['cardId']}/actions/decide"
+            await live.client.post(decide, json={"approved": True}, headers={"If-Match": str(card["rev"])})
+            await events.until("RUN_FINISHED")
+        resumed = (await live.client.get(f"{path}/checkpoints")).json()["items"]
+        assert len(resumed) > len(listed)
+        assert [each["step"] for each in resumed] == list(range(len(resumed), 0, -1))
 
 
 @tool

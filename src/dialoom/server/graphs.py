@@ -71,7 +71,10 @@ class HistoryQuery(msgspec.Struct, frozen=True):
 
 
 class CheckpointLine(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One committed superstep: which nodes ran, what runs next, which channels changed, how many wait."""
+    """One committed superstep: which nodes ran, what runs next, which channels changed, how many wait.
+
+    `step` counts the checkpoints of the thread from 1: a run that is resumed counts on.
+    """
 
     id: str
     thread: str
@@ -256,7 +259,7 @@ def checkpoint_line(checkpoint: Checkpoint, ran: Sequence[str]) -> CheckpointLin
         id=checkpoint_name(checkpoint.thread_id, checkpoint.id),
         thread=checkpoint.thread_id,
         run=checkpoint.run_id,
-        step=checkpoint.step,
+        step=checkpoint.version,
         at=to_rfc3339(checkpoint.created),
         nodes=list(ran),
         next=list(checkpoint.frontier.nodes),
