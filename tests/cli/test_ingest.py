@@ -9,7 +9,9 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from dialoom.cli.knowledge import check_documents
+from dialoom.cli.ask import ask
+from dialoom.cli.flags import KnowledgeFlags, ModelFlags
+from dialoom.cli.ingest import ingest
 from dialoom.cli.progress import IngestBar, report_lines
 from dialoom.rag import (
     DocumentDone,
@@ -178,11 +180,17 @@ async def test_a_refused_key_ends_an_ingest_in_one_line(terminal: Terminal, docs
     assert "key" in shown.err
 
 
-async def test_a_stop_does_not_wait_for_the_first_look_at_a_file_that_takes_long(tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", ["ask", "ingest"])
+async def test_a_stop_does_not_wait_for_the_first_look_at_a_file_that_takes_long(
+    command: str, tmp_path: Path
+) -> None:
     (tmp_path / "deep.html").write_text("<div>" * 200_000)
     readers = shared_pool()
     assert readers is not None
-    looking = asyncio.create_task(check_documents(tmp_path, tmp_path / "index.sqlite"))
+    index = tmp_path / "index.sqlite"
+    knowledge, model = KnowledgeFlags(docs=tmp_path, index=index), ModelFlags(offline=True)
+    work = ask("refunds?", knowledge, model, as_json=False) if command == "ask" else ingest(tmp_path, index)
+    looking = asyncio.create_task(work)
     await asyncio.to_thread(wait_until, lambda: bool(readers.processes()))
     looking.cancel()
     with pytest.raises(asyncio.CancelledError):

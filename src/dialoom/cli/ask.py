@@ -23,7 +23,7 @@ async def ask(question: str, knowledge: KnowledgeFlags, model: ModelFlags, *, as
     """Answer `question` on stdout; everything else that a person should know goes to stderr."""
     if not question.strip():
         raise UsageError("the question is empty; ask something")
-    check_knowledge(knowledge)
+    await check_knowledge(knowledge)
     async with open_model(model) as opened, open_embedder(model.config) as embedder:
         with open_store(knowledge) as store:
             if knowledge.docs is not None:

@@ -61,12 +61,12 @@ EXPORTS: dict[str, ExportFormat] = {".md": "md", ".json": "json", ".yaml": "yaml
 
 def chat(flags: ChatFlags, knowledge: KnowledgeFlags, model: ModelFlags) -> ExitCode:
     """Talk until the person leaves. With `--docs` or an index at hand, answers come from the documents."""
-    if knowledge.docs is not None:
-        if flags.calls_tools:
-            raise UsageError("documents answer without tools; leave --docs out, or --tool and --server")
-        check_knowledge(knowledge)
+    if knowledge.docs is not None and flags.calls_tools:
+        raise UsageError("documents answer without tools; leave --docs out, or --tool and --server")
     folder = knowledge.index.parent
     with asyncio.Runner() as runner, ExitStack() as stack:
+        if knowledge.docs is not None:
+            runner.run(check_knowledge(knowledge))
         opened = _entered(runner, stack, open_model(model))
         embedder = _entered(runner, stack, open_embedder(model.config))
         documents = None

@@ -42,10 +42,10 @@ def load_options(index: Path) -> LoadOptions:
     )
 
 
-def check_knowledge(flags: KnowledgeFlags) -> None:
+async def check_knowledge(flags: KnowledgeFlags) -> None:
     """Raise `UsageError` or `LoadError` when there is nothing to answer from. Touches no index."""
     if flags.docs is not None:
-        check_readable(flags.docs, flags.index)
+        await check_documents(flags.docs, flags.index)
     elif not flags.index.exists():
         raise UsageError(
             f"there is no index {flags.index}; name a folder with --docs, or run dialoom ingest FOLDER first"

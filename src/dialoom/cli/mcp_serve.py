@@ -67,7 +67,7 @@ async def _served(own: list[Tool], knowledge: KnowledgeFlags, model: ModelFlags)
             raise UsageError("there is nothing to serve; name a folder with --docs, or --export FILE.py:NAME")
         yield Served(tools=ToolRegistry(own), version=dialoom.__version__)
         return
-    check_knowledge(knowledge)
+    await check_knowledge(knowledge)
     async with AsyncExitStack() as stack:
         opened = await stack.enter_async_context(open_model(model))
         embedder = await stack.enter_async_context(open_embedder(model.config))
