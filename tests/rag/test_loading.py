@@ -1,8 +1,12 @@
 """load_document over files and folders, as the documents promise it."""
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from dialoom.rag import (
     Chunk,
@@ -18,6 +22,7 @@ from dialoom.rag import (
     replace_documents,
 )
 from dialoom.rag.loaders import DocxLoader, HtmlLoader, PdfLoader
+from dialoom.rag.loaders.load import document_id
 from tests.rag.small_pdf import small_pdf
 from tests.rag.test_word import package, para
 
@@ -153,3 +158,18 @@ def test_rtf_is_not_taken_for_text(tmp_path: Path, name: str) -> None:
     with pytest.raises(LoadError, match="is RTF, whatever its name says; save it as text or DOCX") as caught:
         load_document(tmp_path / name)
     assert caught.value.code == "unsupported"
+
+
+NAMES = st.lists(st.sampled_from([b"\xff", b"\xfe", "\ufffd".encode(), b"f", b"e", b"x"]), min_size=1).map(
+    b"".join
+)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="names are no bytes there")
+@given(NAMES, NAMES)
+@example(b"\xff", "\ufffdff".encode())
+@example(b"\xff", "\ufffd\ufffdff".encode())
+def test_two_names_are_two_ids_whether_they_are_utf_8_or_not(one: bytes, other: bytes) -> None:
+    first, second = (document_id(os.fsdecode(b"/kb/" + name)) for name in (one, other))
+    assert (first == second) == (one == other)
+    assert first.encode()

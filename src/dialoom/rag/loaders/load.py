@@ -21,7 +21,8 @@ from dialoom.rag.loaders.word import DocxLoader
 from dialoom.rag.types import wrong_metadata
 
 _PIECE = 1 << 20
-_HALF = re.compile("[\ud800-\udfff]")
+_NOT_ITSELF = re.compile(f"[\ud800-\udfff]|{REPLACEMENT}(?=[0-9a-f]{{2}}|[{REPLACEMENT}\ud800-\udfff])")
+"""A byte of a name that is no UTF-8, and a character that would read as one that was written out."""
 _TEXT = TextLoader()
 _PDF = IsolatedLoader("pdf", PdfLoader())
 _DOCX = IsolatedLoader("docx", DocxLoader())
@@ -40,10 +41,14 @@ _BUILT_IN: dict[str, DocumentLoader] = {
 def document_id(path: str | os.PathLike[str]) -> str:
     """The id of the document in a file: its absolute normalised path with forward slashes, valid as UTF-8.
 
-    Bytes of a name that are no UTF-8 are written out, so that two such names are two ids.
+    Bytes of a name that are no UTF-8 are written out, so that no two names have one id.
     """
     absolute = os.path.abspath(path)  # noqa: PTH100 - resolve() would follow links
-    return _HALF.sub(lambda half: f"{REPLACEMENT}{ord(half[0]) & 0xFF:02x}", Path(absolute).as_posix())
+    return _NOT_ITSELF.sub(_written_out, Path(absolute).as_posix())
+
+
+def _written_out(found: re.Match[str]) -> str:
+    return REPLACEMENT + (REPLACEMENT if found[0] == REPLACEMENT else f"{ord(found[0]) & 0xFF:02x}")
 
 
 def check_named(path: str | os.PathLike[str]) -> None:
