@@ -1,10 +1,15 @@
 """A stop request: made once, from any thread, seen by all who watch, never taken back."""
 
 from collections.abc import Callable
-from threading import Lock
+from itertools import count
+from threading import RLock
 from typing import Literal
 
 CancelReason = Literal["cancelled", "timeout"]
+_KEYS = count(1)
+_FIRST = RLock()
+"""Decides which of two requests came first. One for all scopes, so that a run costs less; reentrant, because
+a scope may be cancelled where garbage is collected."""
 
 
 class Cancelled(BaseException):
@@ -21,11 +26,11 @@ class CancelScope:
     Cancelling runs each callback once, on the thread that cancels. A callback must not block.
     """
 
+    __slots__ = ("_callbacks", "_key", "_parent", "_reason")
+
     def __init__(self, parent: "CancelScope | None" = None) -> None:
-        self._lock = Lock()
         self._reason: CancelReason | None = None
         self._callbacks: dict[int, Callable[[], None]] = {}
-        self._last_key = 0
         self._parent = parent
         self._key = parent.watch(self._follow) if parent else 0
 
@@ -40,19 +45,17 @@ class CancelScope:
 
     def cancel(self, reason: CancelReason = "cancelled") -> None:
         """Ask everything under this scope to stop. The first reason stays."""
-        with self._lock:
+        with _FIRST:
             if self._reason is not None:
                 return
             self._reason = reason
-            waiting = list(self._callbacks.values())
-            self._callbacks.clear()
-        for callback in waiting:
-            callback()
+        for key in list(self._callbacks):
+            self._call(key)
 
     def raise_if_cancelled(self) -> None:
         """Raise `Cancelled` when a stop was asked for."""
-        if self._reason is not None:
-            raise Cancelled(self._reason)
+        if (reason := self.reason) is not None:
+            raise Cancelled(reason)
 
     def add_callback(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Call `callback` once on cancel, at once if that has happened. Returns what forgets it again."""
@@ -61,23 +64,25 @@ class CancelScope:
 
     def watch(self, callback: Callable[[], None]) -> int:
         """`add_callback`, for code that makes many scopes: returns the key that `unwatch` takes."""
-        with self._lock:
-            if self._reason is None:
-                self._last_key += 1
-                self._callbacks[self._last_key] = callback
-                return self._last_key
-        callback()
-        return 0
+        key = next(_KEYS)
+        self._callbacks[key] = callback
+        if self._reason is not None:
+            self._call(key)
+        return key
 
     def unwatch(self, key: int) -> None:
         """Forget the callback `watch` gave `key` for, if it was not called yet."""
-        with self._lock:
-            self._callbacks.pop(key, None)
+        self._callbacks.pop(key, None)
 
     def close(self) -> None:
         """Stop following the parent; a scope that ends before its parent calls this, or it is kept alive."""
         if self._parent is not None:
             self._parent.unwatch(self._key)
+
+    def _call(self, key: int) -> None:
+        """Call the callback of `key` unless another thread, which took it out first, does so."""
+        if (callback := self._callbacks.pop(key, None)) is not None:
+            callback()
 
     def _follow(self) -> None:
         assert self._parent is not None

@@ -59,11 +59,11 @@ class AsyncLane:
         self._asked = False
         seconds = stop.remaining()
         self._timer = None if seconds is None else self._loop.create_task(self._expire(seconds))
-        self._key = stop.scope.watch(self._hear_stop)
+        self._key = stop.watch(self._hear_stop)
 
     def end(self) -> "asyncio.Task[None] | None":
         """Listen no more; returns the timer of the run, cancelled, for the caller to wait for."""
-        self._stop.scope.unwatch(self._key)
+        self._stop.unwatch(self._key)
         if self._timer is not None:
             self._timer.cancel()
         return self._timer
@@ -82,7 +82,7 @@ class AsyncLane:
             return caught(node, error)
         if self._task.cancelling() - self._asked > self._cancels:
             self._cancelled_by_others(error)
-        return None if self._stop.scope.cancelled else _stray(node, error)
+        return None if self._stop.cancelled else _stray(node, error)
 
     async def run_nodes(self, tasks: Sequence[Task]) -> Sequence[Outcome]:
         outcomes: list[Outcome] = [None] * len(tasks)
@@ -126,7 +126,7 @@ class AsyncLane:
         come: asyncio.Future[None] = self._loop.create_future()
         forget = [
             scope.add_callback(lambda: post(self._loop, lambda: resolve(come)))
-            for scope in (signal, self._stop.scope)
+            for scope in (signal, self._stop)
         ]
         try:
             await come
@@ -151,7 +151,7 @@ class AsyncLane:
 
     async def _work(self, turns: Iterator[int], tasks: Sequence[Task], outcomes: list[Outcome]) -> None:
         for at in turns:
-            if self._stop.reason() is not None:
+            if self._stop.reason is not None:
                 return
             outcomes[at] = await self._one(*tasks[at])
 
@@ -231,7 +231,7 @@ class AsyncLane:
 
     async def _expire(self, seconds: float) -> None:
         await self._clock.sleep(seconds)
-        self._stop.scope.cancel("timeout")
+        self._stop.cancel("timeout")
 
     def _hear_stop(self) -> None:
         post(self._loop, self._interrupt)
@@ -243,7 +243,7 @@ class AsyncLane:
 
     def _cancelled_by_others(self, error: asyncio.CancelledError) -> None:
         self.cancelled = error
-        self._stop.scope.cancel()
+        self._stop.cancel()
 
 
 def _stray(node: str, error: asyncio.CancelledError) -> Outcome:

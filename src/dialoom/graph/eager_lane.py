@@ -89,7 +89,7 @@ class EagerLane(AsyncLane):
             for at, each in begun.items():
                 outcomes[at] = _said(each)
             again = [at for at, each in begun.items() if len(each.line) > 1 and outcomes[at] is None]
-            waiting = again if self._stop.reason() is None else ()
+            waiting = again if self._stop.reason is None else ()
             for at in waiting:
                 del self._begun[_place(tasks[at][1])]
         for _, context in tasks:
@@ -111,7 +111,7 @@ class EagerLane(AsyncLane):
 
     async def _placed(self, spec: NodeSpec, context: NodeContext, places: asyncio.Semaphore) -> Outcome:
         async with places:
-            outcome = None if self._stop.reason() is not None else await self._one(spec, context)
+            outcome = None if self._stop.reason is not None else await self._one(spec, context)
         if (
             isinstance(outcome, NodeResult)
             and not outcome.halt

@@ -27,7 +27,7 @@ class NodeBegin(Event, frozen=True, kw_only=True, tag="node.begin", tag_field="t
     item: int | None = None
 
 
-class Chunk(Event, frozen=True, tag="node.chunk", tag_field="type"):
+class Chunk(Event, frozen=True, tag="node.chunk", tag_field="type", gc=False):
     """A value a node emitted; `item` is as in `ctx.item`."""
 
     thread_id: str

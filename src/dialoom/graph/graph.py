@@ -190,7 +190,7 @@ class Graph:
             return carry_here(run)
         from dialoom.graph.portal import the_portal
 
-        return the_portal().run(_on_loop()(lambda: run), run.stop.scope.cancel)
+        return the_portal().run(_on_loop()(lambda: run), run.stop.cancel)
 
     def _stream(self, start: Start, options: RunOptions, buffer: int) -> "RunStream":
         from dialoom.graph.stream import RunStream

@@ -1,7 +1,7 @@
 """What the tasks of the superstep at hand remember, those of them that have said anything."""
 
 from collections.abc import Callable, Iterable
-from threading import RLock
+from threading import Lock, RLock
 
 from dialoom.base.cancel import Cancelled
 from dialoom.graph.batch import Key
@@ -9,6 +9,7 @@ from dialoom.graph.frontier import TaskNote
 from dialoom.graph.memo import Memo
 
 Keep = Callable[[Iterable[TaskNote]], None]
+_MAKING = Lock()
 
 
 class Memos:
@@ -20,7 +21,7 @@ class Memos:
         self.open: dict[Key, Memo] = {}
         self._ns = ns
         self._over = False
-        self._lock = RLock()  # reentrant: an effect of `once` may have effects of its own
+        self._lock: RLock | None = None  # most runs remember nothing
 
     def of(self, key: Key, notes: Iterable[TaskNote], keep: Keep, *, blocking: bool) -> Memo:
         """Return what the task `key` remembers, of `notes` to begin with. Raises Cancelled after the run.
@@ -28,7 +29,7 @@ class Memos:
         `keep` makes what all of them note durable, `blocking` says that it may wait. It is called by one
         thread at a time, and no more once the run is over.
         """
-        with self._lock:
+        with self._held():
             if self._over:
                 raise Cancelled
             if key not in self.open:
@@ -40,7 +41,7 @@ class Memos:
 
     def close(self) -> list[TaskNote]:
         """Return what the tasks of this superstep have noted; they can note no more."""
-        with self._lock:
+        with self._held():
             for memo in self.open.values():
                 memo.close()
             notes = [memo.note() for memo in self.open.values()]
@@ -48,11 +49,20 @@ class Memos:
         return notes
 
     def end(self) -> None:
-        """Say that the run is over."""
-        with self._lock:
-            self._over = True
+        """Say that the run is over, and wait for what is being made durable."""
+        self._over = True
+        if self._lock is not None:
+            with self._lock:
+                pass
 
     def _keep_all(self, keep: Keep) -> None:
-        with self._lock:
+        with self._held():
             if self.open and not self._over:
                 keep(memo.note() for memo in self.open.values())
+
+    def _held(self) -> RLock:
+        """Return the lock, reentrant because an effect of `once` may have effects of its own."""
+        with _MAKING:
+            if self._lock is None:
+                self._lock = RLock()
+            return self._lock

@@ -98,13 +98,13 @@ class Publisher:
         looked up here, and a lone observer is called without a detour.
         """
         run_id, thread_id, ns, tally = self._run_id, self._thread_id, self._ns, self._tally
-        acquire, release = tally.lock.acquire, tally.lock.release
+        lock = tally.lock
         observers = self._observers
         is_lone = self.mailbox is None and len(observers) == 1
         tell = observers[0].on_event if is_lone else self._tell
 
         def emit(value: object) -> None:
-            acquire()
+            lock.acquire()
             try:
                 if tally.over:
                     return
@@ -113,7 +113,7 @@ class Publisher:
             except Exception:  # noqa: BLE001 - seam: the lone observer is foreign code; `notify` guards several
                 misheard(observers[0])
             finally:
-                release()
+                lock.release()
 
         return emit if self.mailbox is None else _patient(emit, self.mailbox)
 

@@ -31,12 +31,14 @@ from dialoom.graph.turns import Turn
 if TYPE_CHECKING:
     from dialoom.graph.mailbox import Mailbox
 
+_COUNTING = Lock()
+
 
 class Run:
     """One execution of a graph: decides purely, does through a lane, commits to the store, then tells."""
 
     __slots__ = (
-        "_errors", "_goes_straight", "_known_thread", "_ledger", "_lock", "_memos", "_ns", "_orphans",
+        "_errors", "_goes_straight", "_known_thread", "_ledger", "_memos", "_ns", "_orphans",
         "_outer", "_start", "chance", "clock", "options", "publisher", "run_id", "setup", "stop", "thread_id",
     )  # fmt: skip
 
@@ -69,7 +71,6 @@ class Run:
         self._ledger = Ledger(setup, saver or setup.store, run_id=self.run_id, thread_id=self.thread_id)
         self._errors: tuple[NodeError, ...] = ()
         self._orphans = 0
-        self._lock = Lock()
         self._goes_straight = False
         self._memos = Memos(self._ns)
 
@@ -80,7 +81,7 @@ class Run:
         """
         if self.setup.store is None or self._known_thread is None:
             return self._execute(lane)
-        return self._in_turn(lane, Turn(self._known_thread, self.stop.scope))
+        return self._in_turn(lane, Turn(self._known_thread, self.stop))
 
     async def _in_turn(self, lane: Lane, turn: Turn) -> RunResult:
         """`_execute`, when it is this run's turn on its thread."""
@@ -135,7 +136,7 @@ class Run:
                 await lane.leave()
         except BaseException:
             # Ctrl-C in a node, say: what is committed stays, and all who take part hear that it is over
-            self.stop.scope.cancel()
+            self.stop.cancel()
             self._finish("cancelled")
             raise
         return self._end(reason)
@@ -145,7 +146,7 @@ class Run:
         if self.publisher is not None:
             self.publisher.run_begin(self.setup.table.name)
         if trouble is None:
-            return self._end(self.stop.reason() or "cancelled")
+            return self._end(self.stop.reason or "cancelled")
         self._fail(0, (trouble,))
         return self._end("conflict")
 
@@ -158,17 +159,17 @@ class Run:
         return self.options.deps
 
     def stop_requested(self) -> bool:
-        return self.stop.reason() is not None
+        return self.stop.reason is not None
 
     def raise_if_stopped(self) -> None:
-        self.stop.raise_if_requested()
+        self.stop.raise_if_cancelled()
 
     def emitter(self, node: str, item: int | None, step: int) -> Emit:
         """Return what tells the values that a task emits."""
         return _unheard if self.publisher is None else self.publisher.emitter(node, item, step)
 
     async def aemit(self, emit: Emit, value: object) -> None:
-        if self.stop.reason() is not None:
+        if self.stop.reason is not None:
             await _let_the_stop_in()
         if self.publisher is not None:
             await self.publisher.room()
@@ -179,7 +180,7 @@ class Run:
             self._outer.heartbeat()
 
     def orphaned(self) -> None:
-        with self._lock:
+        with _COUNTING:
             self._orphans += 1
 
     def memo(self, context: NodeContext) -> Memo:
@@ -194,7 +195,7 @@ class Run:
         ns = (*self._ns, f"{context.node}{at}")
         return Nest(
             memo=self.memo(context),
-            scope=self.stop.scope,
+            scope=self.stop,
             publisher=None if self.publisher is None else self.publisher.within(ns),
             ns=ns,
             channels=self.setup.table.channels,
@@ -213,7 +214,7 @@ class Run:
         try:
             self._ledger.position = await find(self.setup, lane, self._start, self._known_thread)
         except (UsageError, GraphChangedError):
-            self.stop.scope.close()
+            self.stop.close()
             raise
         except Exception as error:  # noqa: BLE001 - seam: stores are foreign code
             return error_of("", error, prefix="could not read the thread: ")
@@ -265,7 +266,7 @@ class Run:
         spec = self.setup.table.nodes[frontier.ready[0]]
         if spec.alone is not frontier or (spec.blocking and not may_block):
             return None
-        return None if self.stop.reason() is not None else spec
+        return None if self.stop.reason is not None else spec
 
     async def _one_superstep(self, lane: Lane) -> Step:
         """Carry out a superstep of any kind."""
@@ -299,7 +300,7 @@ class Run:
         if step.finished or (step.frontier.notes and step.frontier != before):
             if (failed := await self._commit(lane, step, number)) is not None:
                 return failed
-        elif reason is None and self.stop.reason() is None:
+        elif reason is None and self.stop.reason is None:
             reason = self._fail(number, (_nothing_came_of(step.frontier.nodes),))
         if publisher is not None:
             await lane.drain(publisher)
@@ -334,7 +335,7 @@ class Run:
             return "finished"
         if frontier.notes and is_waiting(self.setup.table, self._ledger.position.state, frontier):
             return "interrupted"
-        return self.stop.reason() or ("max_steps" if self._ledger.steps >= self.options.max_steps else None)
+        return self.stop.reason or ("max_steps" if self._ledger.steps >= self.options.max_steps else None)
 
     async def _commit(
         self, lane: Lane, step: Step, number: int, *, silent: bool = False
@@ -364,7 +365,7 @@ class Run:
         if self.publisher is not None:
             self.publisher.failed(number, errors)
         # what fails while a run is being stopped fails because of that more often than not
-        return self.stop.reason() or "error"
+        return self.stop.reason or "error"
 
     def _finish(self, reason: StopReason) -> RunResult:
         self._memos.end()
@@ -381,7 +382,7 @@ class Run:
         )
         if self.publisher is not None and self._outer is None:
             self.publisher.run_finished(result)
-        self.stop.scope.close()
+        self.stop.close()
         return result
 
 

@@ -1,6 +1,6 @@
 """Whether a run should go on: a stop request or a deadline, whichever comes first."""
 
-from dialoom.base.cancel import Cancelled, CancelReason, CancelScope
+from dialoom.base.cancel import CancelReason, CancelScope
 from dialoom.base.clock import Clock
 
 
@@ -14,25 +14,22 @@ class RunControl(CancelScope):
         super().__init__()
 
 
-class StopSignal:
-    """The stop request of one run. `timeout` is in seconds from now."""
+class StopSignal(CancelScope):
+    """The stop request of one run, under its `control`. `timeout` is in seconds from now."""
 
-    __slots__ = ("_clock", "_deadline", "scope")
+    __slots__ = ("_clock", "_deadline")
 
     def __init__(self, control: CancelScope | None, timeout: float | None, clock: Clock) -> None:
-        self.scope = CancelScope(control)
+        super().__init__(control)
         self._clock = clock
         self._deadline = None if timeout is None else clock.monotonic() + timeout
 
+    @property
     def reason(self) -> CancelReason | None:
         """Why to stop, None to go on."""
         if self._deadline is not None and self._clock.monotonic() >= self._deadline:
-            self.scope.cancel("timeout")
-        return self.scope.reason
-
-    def raise_if_requested(self) -> None:
-        if (reason := self.reason()) is not None:
-            raise Cancelled(reason)
+            self.cancel("timeout")
+        return self._reason
 
     def remaining(self) -> float | None:
         """Seconds left, None without a deadline."""

@@ -76,7 +76,7 @@ class RunStream:
         """Stop the run, if it is not over, and wait for its orderly end."""
         if self._live is None or self._live.carried.done():
             return
-        self._live.run.stop.scope.cancel()
+        self._live.run.stop.cancel()
         await asyncio.wait({self._live.carried})
 
     async def __aenter__(self) -> "RunStream":
@@ -87,7 +87,7 @@ class RunStream:
 
     def __del__(self) -> None:
         if self._live is not None and not self._live.carried.done():
-            post(self._live.carried.get_loop(), self._live.run.stop.scope.cancel)
+            post(self._live.carried.get_loop(), self._live.run.stop.cancel)
 
     def _begin(self) -> "_Live[asyncio.Task[RunResult]]":
         mailbox = Mailbox(self._buffer, loop_thread=get_ident())
@@ -133,7 +133,7 @@ class SyncRunStream:
         """Stop the run, if it is not over, and wait for its orderly end."""
         if self._live is None or self._live.carried.done():
             return
-        self._live.run.stop.scope.cancel()
+        self._live.run.stop.cancel()
         wait([self._live.carried])
 
     def __enter__(self) -> "SyncRunStream":
@@ -144,7 +144,7 @@ class SyncRunStream:
 
     def __del__(self) -> None:
         if self._live is not None and not self._live.carried.done():
-            post(the_portal().loop, self._live.run.stop.scope.cancel)
+            post(the_portal().loop, self._live.run.stop.cancel)
 
     def _begin(self) -> "_Live[Future[RunResult]]":
         portal = the_portal()
@@ -155,7 +155,7 @@ class SyncRunStream:
 
 
 async def _carry(run: Run, mailbox: Mailbox) -> RunResult:
-    forget = run.stop.scope.add_callback(mailbox.let_go)
+    forget = run.stop.add_callback(mailbox.let_go)
     try:
         return await carry_on_loop(lambda: run)
     finally:

@@ -63,7 +63,7 @@ class SyncLane:
             for worker in self._start(tasks, deque(turns), outcomes, limit=limit)
         ]
         for at, task in enumerate(tasks):
-            if not task[0].blocking and self._stop.reason() is None:
+            if not task[0].blocking and self._stop.reason is None:
                 outcomes[at] = await self._one(task)
         if workers:
             self._join(workers)
@@ -109,7 +109,7 @@ class SyncLane:
 
     def _wait(self, over: Flag, seconds: float) -> None:
         """Block until `over` is set, a stop is requested or `seconds` are over."""
-        forget = self._stop.scope.add_callback(over.set)
+        forget = self._stop.add_callback(over.set)
         left = self._stop.remaining()
         try:
             with node_pool().lending():
@@ -121,7 +121,7 @@ class SyncLane:
         self, tasks: Sequence[Task], waiting: deque[int], outcomes: list[Outcome], *, limit: int
     ) -> list["Future[None]"]:
         def work() -> None:
-            while self._stop.reason() is None:
+            while self._stop.reason is None:
                 try:
                     at = waiting.popleft()
                 except IndexError:
@@ -136,7 +136,7 @@ class SyncLane:
         left = count(len(workers) - 1, -1)
         for worker in workers:
             worker.add_done_callback(lambda _: over.set() if next(left) == 0 else None)
-        forget = self._stop.scope.add_callback(over.set)
+        forget = self._stop.add_callback(over.set)
         try:
             with node_pool().lending():
                 over.wait(self._stop.remaining())
