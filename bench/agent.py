@@ -7,13 +7,12 @@ that `DIALOOM_RIVALS_PYTHON` names; without it their rows are left out, and stan
 
 import asyncio
 import json
-import statistics
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
 from bench.child import Child, child, rivals_python
+from bench.measure import medians
 from bench.report import Row
 from bench.rival_agent import ANSWER, QUESTION, RESULT
 from dialoom.agent import AgentLimits, AgentSettings, ReActAgent
@@ -27,8 +26,6 @@ ROUNDS = 5
 MOST_MS = 0.3
 MOST_GROWTH = 1.3
 MOST_OF_A_RIVAL = 0.2
-
-_Measure = Callable[[], float]
 
 
 def rows() -> list[Row]:
@@ -53,16 +50,10 @@ def rows() -> list[Row]:
 
 def _in_turn(steps: int, rivals: dict[str, Child]) -> dict[str, float]:
     """Return the median milliseconds of a step for us (`""`) and for each rival, run turn by turn."""
-    measures: dict[str, _Measure] = {"": lambda: _ours(steps)}
+    measures = {"": lambda: _ours(steps)}
     for name, rival in rivals.items():
         measures[name] = lambda name=name, rival=rival: float(rival.ask(f"{name} {steps}"))
-    taken: dict[str, list[float]] = {name: [] for name in measures}
-    for measure in measures.values():
-        measure()  # the first round fills caches
-    for _ in range(ROUNDS):
-        for name, measure in measures.items():
-            taken[name].append(1e3 * measure())
-    return {name: statistics.median(times) for name, times in taken.items()}
+    return {name: 1e3 * seconds for name, seconds in medians(measures, rounds=ROUNDS).items()}
 
 
 @tool

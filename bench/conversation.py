@@ -2,7 +2,6 @@
 
 import asyncio
 import sqlite3
-import statistics
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Generator
@@ -10,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench.conversation_dialogs import dialog_rows
+from bench.measure import interleaved
 from bench.report import Row
 from dialoom.conversation import Append, Conversation, Header, TextEntry
 from dialoom.conversation.entries import entry_to_json
@@ -39,8 +39,8 @@ def _appending(folder: Path) -> list[Row]:
         def insert() -> None:
             bare.execute("INSERT INTO record (body) VALUES (?)", (body,))
 
-        append, floor = _interleaved(lambda: run(store.append(long, [Append(ENTRY)])), insert)
-        opened, floor_opened = _interleaved(lambda: run(store.window(long)), lambda: run(store.window(short)))
+        append, floor = _in_turn(lambda: run(store.append(long, [Append(ENTRY)])), insert)
+        opened, floor_opened = _in_turn(lambda: run(store.window(long)), lambda: run(store.window(short)))
         return [
             Row(f"append to a conversation of {LONG}", "ms", append, "bare durable insert", floor, must=2.0),
             Row(f"open a conversation of {LONG}", "ms", opened, "one of 60", floor_opened, must=1.5),
@@ -51,7 +51,7 @@ def _listing(folder: Path) -> Row:
     with _store(folder / "many.sqlite") as (many, run), _store(folder / "few.sqlite") as (few, run_few):
         run(_fill(many, MANY))
         run_few(_fill(few, FEW))
-        ours, floor = _interleaved(lambda: run(many.page()), lambda: run_few(few.page()))
+        ours, floor = _in_turn(lambda: run(many.page()), lambda: run_few(few.page()))
         return Row(f"a page of a list of {MANY}", "ms", ours, f"of {FEW}", floor, must=3.0)
 
 
@@ -69,15 +69,10 @@ async def _fill(store: SqliteConversationStore, count: int) -> None:
                 group.create_task(store.create(Conversation(header)))
 
 
-def _interleaved(ours: Callable[[], object], theirs: Callable[[], object]) -> tuple[float, float]:
-    """Return median milliseconds of both, turn by turn, so that a busy disk disturbs both alike."""
-    taken: tuple[list[float], list[float]] = ([], [])
-    for _ in range(ROUNDS):
-        for times, work in zip(taken, (ours, theirs), strict=True):
-            began = time.perf_counter()
-            work()
-            times.append(1000 * (time.perf_counter() - began))
-    return statistics.median(taken[0]), statistics.median(taken[1])
+def _in_turn(ours: Callable[[], object], theirs: Callable[[], object]) -> tuple[float, float]:
+    """Return median milliseconds of both."""
+    mine, other = interleaved(ours, theirs, rounds=ROUNDS, clock=time.perf_counter)
+    return 1000 * mine, 1000 * other
 
 
 @contextmanager

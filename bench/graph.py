@@ -9,18 +9,21 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from bench import graph_work as work
+from bench.child import Child, child, rivals_python
+from bench.measure import medians
 from bench.report import Row
 from bench.rival_graph import Round
 
 PACKAGES: tuple[str, ...] = ("msgspec",)
 ROUNDS = 7
-RIVALS = Path(__file__).with_name("rival_graph.py")
+RIVAL_SCRIPT = str(Path(__file__).with_name("rival_graph.py"))
 LANGGRAPH = "langgraph"
 NEOGRAPH = "neograph-engine"
 FLOOR = "plain Python"
@@ -103,8 +106,8 @@ def _case_rows(case: Case, rivals: "Mapping[str, Rival]") -> list[Row]:
         measures[case.floor[0]] = _measured(case.floor[1]())
     for name, workload, _ in case.rivals:
         if name in rivals:
-            measures[name] = rivals[name].measured(workload)
-    taken = {name: 1e6 * seconds for name, seconds in _interleaved(measures).items()}
+            measures[name] = partial(_asked, rivals[name].child, f"{name} {workload}")
+    taken = {name: 1e6 * seconds for name, seconds in medians(measures, rounds=ROUNDS).items()}
     ours = taken[""]
     found = [Row(case.name, "us", ours, f"{case.most:g} us of CPU", case.most, must=1.0)]
     if case.floor is not None:
@@ -122,17 +125,6 @@ def _measured(run: Round) -> Measure:
         return (time.process_time() - began) / count
 
     return measure
-
-
-def _interleaved(measures: Mapping[str, Measure]) -> dict[str, float]:
-    """Return the median of each, measured turn by turn so that a noisy machine disturbs all alike."""
-    taken: dict[str, list[float]] = {name: [] for name in measures}
-    for measure in measures.values():
-        measure()  # the first round fills caches
-    for _ in range(ROUNDS):
-        for name, measure in measures.items():
-            taken[name].append(measure())
-    return {name: statistics.median(times) for name, times in taken.items()}
 
 
 def _growth_row() -> Row:
@@ -175,43 +167,26 @@ print(json.dumps([time.process_time(), pages]))
 """
 
 
-class Rival:
-    """Another engine, in an interpreter of its own that does one round for each line it reads."""
+class Rival(NamedTuple):
+    """Another engine with its version, in an interpreter of its own that does one round for each line."""
 
-    def __init__(self, child: "subprocess.Popen[str]", name: str, version: str) -> None:
-        self._child = child
-        self._name = name
-        self.title = f"{name} {version}"
-
-    def measured(self, workload: str) -> Measure:
-        def measure() -> float:
-            assert self._child.stdin is not None
-            assert self._child.stdout is not None
-            self._child.stdin.write(f"{self._name} {workload}\n")
-            self._child.stdin.flush()
-            return float(self._child.stdout.readline())
-
-        return measure
+    title: str
+    child: Child
 
 
 @contextmanager
 def _rivals() -> Generator[dict[str, Rival]]:
     """Give the rivals that can be asked; others are named on stderr, so that no row is missing in silence."""
-    python = os.environ.get("DIALOOM_RIVALS_PYTHON")
+    python = rivals_python("the rows of other engines are left out")
     if not python:
-        _left_out((LANGGRAPH, NEOGRAPH), "set DIALOOM_RIVALS_PYTHON to a Python that has them")
         yield {}
         return
-    with subprocess.Popen(
-        [python, str(RIVALS)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as child:
-        assert child.stdout is not None
-        versions: dict[str, str | None] = json.loads(child.stdout.readline())
-        _left_out([name for name, version in versions.items() if version is None], f"{python} has none")
-        yield {name: Rival(child, name, version) for name, version in versions.items() if version}
-        child.kill()
+    with child(*python, "-P", RIVAL_SCRIPT) as asked:
+        versions: dict[str, str | None] = json.loads(asked.line())
+        for name in (name for name, version in versions.items() if version is None):
+            print(f"graph: no rows against {name}: {python[0]} has none", file=sys.stderr)
+        yield {name: Rival(f"{name} {version}", asked) for name, version in versions.items() if version}
 
 
-def _left_out(names: Sequence[str], why: str) -> None:
-    if names:
-        print(f"graph: no rows against {' and '.join(names)}: {why}", file=sys.stderr)
+def _asked(rival: Child, line: str) -> float:
+    return float(rival.ask(line))

@@ -6,10 +6,12 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+from bench.measure import medians
 from bench.report import Row
 from dialoom.graph import Checkpoint, Frontier, MemoryCheckpointStore, Op, State, replay
 from dialoom.stores.jsonl_checkpoints import JsonlCheckpointStore
@@ -57,11 +59,8 @@ def rows() -> list[Row]:
 
 
 def _row(name: str, ours: Work, theirs: Work, clock: Clock, must: float) -> Row:
-    taken: tuple[list[float], list[float]] = ([], [])
-    for _ in range(ROUNDS):
-        for times, work in zip(taken, (ours, theirs), strict=True):
-            times.append(work(clock))
-    return Row(name, "us", statistics.median(taken[0]), BARE, statistics.median(taken[1]), must)
+    took = medians({"ours": partial(ours, clock), BARE: partial(theirs, clock)}, rounds=ROUNDS)
+    return Row(name, "us", took["ours"], BARE, took[BARE], must)
 
 
 def _growth(folder: Path) -> list[Row]:

@@ -5,18 +5,17 @@ without it their rows are left out, and standard error says so.
 """
 
 import asyncio
-import resource
-import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from bench.child import Child, child, rivals_python
+from bench.measure import Turns, medians, process_cpu
 from bench.report import Row
 from bench.stream_server import CHUNKS
 from dialoom.llm import AnthropicProvider, ChatOptions, OpenAIProvider, Provider, TextDelta, user
@@ -44,14 +43,9 @@ def rows() -> list[Row]:
 
 def _import_row() -> Row:
     """Return the CPU of importing the models, against that of the packages they stand on."""
-    taken: dict[str, list[float]] = {f"import {name}": [] for name in ("dialoom.llm", MINIMAL)}
-    for _ in range(ROUNDS):
-        for code, times in taken.items():
-            before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            subprocess.run([sys.executable, "-c", code], check=True)
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    ours, theirs = (1000 * statistics.median(times) for times in taken.values())
+    code = [f"import {name}" for name in ("dialoom.llm", MINIMAL)]
+    taken = medians({each: partial(process_cpu, each) for each in code}, rounds=ROUNDS)
+    ours, theirs = (1000 * seconds for seconds in taken.values())
     return Row("import dialoom.llm", "ms", ours, MINIMAL, theirs, must=1.5)
 
 
@@ -84,14 +78,11 @@ def _ways(wire: str) -> list[str]:
 
 
 async def _in_turn(contenders: dict[str, _Ask]) -> dict[str, float]:
-    """Return the median microseconds per chunk of each, run turn by turn on the same noisy machine."""
-    taken: dict[str, list[float]] = {name: [] for name in contenders}
-    for ask in contenders.values():
-        await ask()
-    for _ in range(ROUNDS):
-        for name, ask in contenders.items():
-            taken[name].append(await ask())
-    return {name: statistics.median(times) / CHUNKS * 1e6 for name, times in taken.items()}
+    """Return the median microseconds per chunk of each."""
+    turns = Turns(contenders, ROUNDS)
+    for name in turns:
+        turns.note(name, await contenders[name]() / CHUNKS * 1e6)
+    return turns.medians()
 
 
 def _provider(wire: str, base_url: str) -> Provider:

@@ -1,15 +1,15 @@
 """What our client costs over the bare SDK it stands on, how it reads long lines, and how servers start."""
 
 import asyncio
-import statistics
-import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from bench.child import child
+from bench.measure import Turns
 from bench.report import Row
 from dialoom.mcp import MCPClient, MCPHost, MCPServerConfig, Transport
 
@@ -51,8 +51,8 @@ async def _rows() -> list[Row]:
         await client.call_tool("fill", {"bytes": LONG_LINE})
         took = time.perf_counter() - began
         found.append(Row("answer of 40 MB in a line", "s", took, "2 s", LONG_LINE_SECONDS, must=1.0))
-    with _http_server() as url:
-        async with _http_pair(url) as (ours, theirs):
+    with child(sys.executable, str(SERVER), "http") as server:
+        async with _http_pair(f"http://127.0.0.1:{server.line()}/mcp") as (ours, theirs):
             found += await _per_call("HTTP", ours, theirs)
     one, four = await _start(1), await _start(4)
     found.append(
@@ -75,14 +75,15 @@ async def _per_call(way: str, ours: Call, theirs: Call) -> list[Row]:
 
 
 async def _in_turn(ours: Call, theirs: Call, timer: Timer) -> tuple[float, float]:
-    taken: tuple[list[float], list[float]] = ([], [])
-    for _ in range(ROUNDS):
-        for times, call in zip(taken, (ours, theirs), strict=True):
-            began = timer()
-            for _ in range(CALLS):
-                await call()
-            times.append((timer() - began) / CALLS)
-    return statistics.median(taken[0]), statistics.median(taken[1])
+    calls = {"ours": ours, "theirs": theirs}
+    turns = Turns(calls, ROUNDS)
+    for name in turns:
+        began = timer()
+        for _ in range(CALLS):
+            await calls[name]()
+        turns.note(name, (timer() - began) / CALLS)
+    mine, other = turns.medians().values()
+    return mine, other
 
 
 @asynccontextmanager
@@ -110,17 +111,6 @@ async def _http_pair(url: str) -> AsyncGenerator[tuple[Call, Call]]:
 
 def _calling(client: Any) -> Call:
     return lambda: client.call_tool("fill", {"bytes": 100})
-
-
-@contextmanager
-def _http_server() -> Generator[str]:
-    server = subprocess.Popen([sys.executable, str(SERVER), "http"], stdout=subprocess.PIPE, text=True)
-    assert server.stdout is not None
-    try:
-        yield f"http://127.0.0.1:{int(server.stdout.readline())}/mcp"
-    finally:
-        server.kill()
-        server.communicate()
 
 
 async def _start(count: int) -> float:

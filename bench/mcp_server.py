@@ -43,10 +43,10 @@ def serve_stdio() -> None:
 
 
 async def serve_http() -> None:
-    """Print the port, then answer on it."""
+    """Print the port, then answer on it until standard input ends."""
     server = await asyncio.start_server(_connection, "127.0.0.1", 0)
     print(server.sockets[0].getsockname()[1], flush=True)
-    await server.serve_forever()
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
 
 
 async def _connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -5,13 +5,8 @@ LangChain and Haystack; without it their rows are left out, and standard error s
 """
 
 import json
-import os
 import sqlite3
-import statistics
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
@@ -19,7 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.report import Row, interleaved
+from bench.child import Child, child, rivals_python
+from bench.measure import interleaved, medians, seconds_of
+from bench.report import Row
 from dialoom.rag import (
     Chunk,
     FloatMatrix,
@@ -44,7 +41,7 @@ HASH_MS_PER_MB = 10.0
 """What the requirement states for its own embedder: 100 to 130 MB/s."""
 PAGE_MS_PER_MB = 200.0
 LISTED = 250_000
-RIVALS_PYTHON = "DIALOOM_RIVALS_PYTHON"
+BEST_OF = 11
 RIVAL_SCRIPT = str(Path(__file__).with_name("rival_rag.py"))
 RIVALS = ("llama-index-core", "langchain-core", "haystack-ai")
 RIVAL_ROUNDS = 3
@@ -130,37 +127,30 @@ def _searches(store: InMemoryVectorStore, vectors: FloatMatrix, questions: Float
 
 
 def _against_rivals(store: InMemoryVectorStore, vectors: FloatMatrix, question: FloatVector) -> list[Row]:
-    rivals = os.environ.get(RIVALS_PYTHON)
+    rivals = rivals_python("the rows of other stores are left out")
     if not rivals:
-        print(f"{RIVALS_PYTHON} is not set: the rows of other stores are left out", file=sys.stderr)
         return []
-    ours = [f"{found.chunk.doc_id[1:]}{found.chunk.id[-1]}" for found in store.search(question, K)]
+    search = partial(store.search, question, K)
+    ours = sorted(int(f"{found.chunk.doc_id[1:]}{found.chunk.id[-1]}") for found in search())
     with tempfile.TemporaryDirectory() as folder:
         files = [str(Path(folder) / name) for name in ("vectors.npy", "question.npy")]
         np.save(files[0], vectors)
         np.save(files[1], question)
-        with subprocess.Popen(
-            [rivals, RIVAL_SCRIPT, *files, str(K)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        ) as child:
-            assert child.stdin is not None
-            assert child.stdout is not None
-            assert child.stdout.readline() == "ready\n"
-            found: list[Row] = []
+        found: list[Row] = []
+        with child(*rivals, "-P", RIVAL_SCRIPT, *files, str(K)) as stores:
+            assert stores.line() == "ready"
             for name in RIVALS:
-                taken: tuple[list[float], list[float]] = ([], [])
-                for _ in range(RIVAL_ROUNDS):
-                    began = time.process_time()
-                    store.search(question, K)
-                    taken[0].append(time.process_time() - began)
-                    child.stdin.write(f"{name}\n")
-                    child.stdin.flush()
-                    seconds, *rows = child.stdout.readline().split()
-                    assert sorted(map(int, rows)) == sorted(map(int, ours)), "they must find what we find"
-                    taken[1].append(float(seconds))
-                mine, theirs = (1000 * statistics.median(times) for times in taken)
+                measures = {"": partial(seconds_of, search), name: partial(_asked, stores, name, ours)}
+                mine, theirs = (1000 * each for each in medians(measures, rounds=RIVAL_ROUNDS).values())
                 found.append(Row("search 50,000 x 128, top 10", "ms", mine, name, theirs, must=0.01))
-            child.stdin.close()  # it ends with its input
     return found
+
+
+def _asked(stores: Child, name: str, ours: list[int]) -> float:
+    """Return the CPU seconds of one search in the store `name`, which must find what ours finds."""
+    seconds, *rows = stores.ask(name).split()
+    assert sorted(map(int, rows)) == ours, f"{name} finds others"
+    return float(seconds)
 
 
 def _in_lists() -> list[Row]:
@@ -321,11 +311,6 @@ def _pages() -> Row:
     return Row("the article of a page", "ms/MB", 1e6 * taken / len(page), "5 MB/s", PAGE_MS_PER_MB, must=1.0)
 
 
-def _best(work: Callable[[], object], *, rounds: int = 11) -> float:
+def _best(work: Callable[[], object]) -> float:
     """The least CPU milliseconds of several rounds: for figures of another machine, which was not as busy."""
-    taken: list[float] = []
-    for _ in range(rounds):
-        began = time.process_time()
-        work()
-        taken.append(time.process_time() - began)
-    return 1000 * min(taken)
+    return 1000 * min(seconds_of(work) for _ in range(BEST_OF))

@@ -2,9 +2,7 @@
 
 import json
 import platform
-import statistics
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 
@@ -30,19 +28,6 @@ class Row:
 
     def to_dict(self) -> dict[str, object]:
         return {**asdict(self), "ratio": round(self.ratio, 3), "ok": self.ok}
-
-
-def interleaved(
-    ours: Callable[[], object], theirs: Callable[[], object], *, rounds: int = 9
-) -> tuple[float, float]:
-    """Return median CPU seconds of both, run turn by turn so that a noisy machine disturbs both alike."""
-    taken: tuple[list[float], list[float]] = ([], [])
-    for _ in range(rounds):
-        for times, work in zip(taken, (ours, theirs), strict=True):
-            began = time.process_time()
-            work()
-            times.append(time.process_time() - began)
-    return statistics.median(taken[0]), statistics.median(taken[1])
 
 
 def to_json(bench: str, rows: Sequence[Row], packages: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
 """Runs the graph bench's workloads on rivals, in the Python that has them: `rival_graph.py`.
 
 It stands alone: the rival's Python has nothing of dialoom. Prints the versions of what it found, then for
-each line on its standard input, `RIVAL WORKLOAD`, the CPU seconds of one round per unit, or `absent`.
+each line on its standard input, `RIVAL WORKLOAD`, the CPU seconds of one round per unit.
 """
 
 import asyncio
@@ -12,8 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from itertools import count
 from typing import Annotated, Any, TypedDict
 
 STEPS = 1_000
@@ -74,21 +73,7 @@ def lg_step_async() -> Round:
 
 def lg_step_memory() -> Round:
     saver = importlib.import_module("langgraph.checkpoint.memory").InMemorySaver()
-    return _lg_on_new_threads(lg_loop(lg_count, saver))
-
-
-def lg_step_sqlite() -> Round:
-    folder = TemporaryDirectory()
-    sqlite = importlib.import_module("langgraph.checkpoint.sqlite")
-    saver = sqlite.SqliteSaver(
-        importlib.import_module("sqlite3").connect(Path(folder.name) / "lg.db", check_same_thread=False)
-    )
-    run = _lg_on_new_threads(lg_loop(lg_count, saver))
-    return lambda: run() if folder.name else 0
-
-
-def _lg_on_new_threads(app: Any) -> Round:
-    number = iter(range(1_000_000))
+    app, number = lg_loop(lg_count, saver), count()
     return lambda: app.invoke({"n": 0}, lg_config(next(number)))["n"]
 
 
@@ -163,13 +148,13 @@ def ng_loop() -> Any:
     ng = importlib.import_module("neograph_engine")
 
     @ng.node("count")
-    def count(state: Any) -> list[Any]:
+    def step(state: Any) -> list[Any]:
         return [ng.ChannelWrite("n", state.get("n") + 1)]
 
     def more(state: Any) -> str:
         return "on" if state.get("n") < STEPS else "off"
 
-    assert count is not None
+    assert step is not None
     ng.ConditionRegistry.register_condition("more", more)
     return ng.GraphEngine.compile(
         {
@@ -202,7 +187,6 @@ WORKLOADS: dict[str, dict[str, Callable[[], Round]]] = {
         "step_sync": lg_step_sync,
         "step_async": lg_step_async,
         "step_memory": lg_step_memory,
-        "step_sqlite": lg_step_sqlite,
         "wide_sync": lg_wide_sync,
         "wide_async": lg_wide_async,
         "chunks": lg_chunks,

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from bench import rag as bench
 from bench import rag_manuals, rag_million
+from bench.child import RIVALS_PYTHON
 
 from dialoom.base.errors import UsageError
 
@@ -15,7 +16,7 @@ def rows(monkeypatch: pytest.MonkeyPatch) -> dict[tuple[str, str], float]:
     """The rows of a small run, with what each is compared with: nothing here is about time."""
     monkeypatch.setattr(bench, "COUNT", 800)
     monkeypatch.setattr(bench, "LISTED", 800)
-    monkeypatch.delenv(bench.RIVALS_PYTHON, raising=False)
+    monkeypatch.delenv(RIVALS_PYTHON, raising=False)
     return {(row.row, row.rival): row.theirs for row in bench.rows()}
 
 
