@@ -25,7 +25,7 @@ from tests.agent.tools import call
 
 STORES: dict[str, Callable[..., Any]] = {"sqlite": SqliteCheckpointStore, "jsonl": JsonlCheckpointStore}
 ARGUMENTS: dict[str, dict[str, object]] = {"refund": {"order": 9, "amount": 30}}
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 class Ledger:

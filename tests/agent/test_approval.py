@@ -230,7 +230,7 @@ async def test_an_answer_whose_run_was_left_counts_when_its_call_had_begun(way: 
         before = asyncio.all_tasks()
         assert await anext(agent.resume_stream(waiting, {"c1": Approve()}))
         gc.collect()
-        await asyncio.wait(asyncio.all_tasks() - before, timeout=10)
+        await asyncio.wait(asyncio.all_tasks() - before, timeout=60)
     with pytest.raises(UsageError, match="this result was answered already"):
         await agent.resume(waiting, {"c1": Approve()})
 

@@ -92,7 +92,7 @@ async def test_a_wait_for_a_person_is_told() -> None:
 
 @pytest.mark.promise("agent-044")
 async def test_an_observer_is_called_by_one_thread_at_a_time_while_tools_run_in_parallel() -> None:
-    together = threading.Barrier(8, timeout=20)
+    together = threading.Barrier(8, timeout=60)
 
     @tool
     def step(n: int) -> int:

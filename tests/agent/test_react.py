@@ -117,7 +117,7 @@ async def test_history_and_events_keep_the_order_of_the_calls_whichever_ends_fir
         return "quick"
 
     model = MockProvider().queue_tool_calls(call("c1", "slow"), call("c2", "quick")).queue_text("done")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         result = await ReActAgent(model, [slow, quick]).run("Both.")
     assert [message.tool_results[0].content for message in result.history[2:4]] == ["slow", "quick"]
     assert result.events == (

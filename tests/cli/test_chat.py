@@ -13,7 +13,7 @@ from dialoom.testing.wire import Hold, WireReply, WireServer
 from tests.cli.terminal import Shown, Terminal
 from tests.cli.test_ask import broken_off, event, said
 
-SOON = 30.0
+SOON = 60.0
 
 
 @pytest.fixture(autouse=True)

@@ -43,7 +43,7 @@ def test_threads_with_loops_of_their_own_may_share_a_memory_store() -> None:
             await store.append(conversation.id, [Append(entry)])
 
     def run(writer: int) -> None:
-        start.wait(10)
+        start.wait(60)
         asyncio.run(write(writer))
 
     threads = [Thread(target=run, args=(writer,)) for writer in range(4)]

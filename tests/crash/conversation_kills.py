@@ -64,7 +64,7 @@ def kill_one(arguments: list[str], rng: random.Random) -> list[str]:
         said = child.stdout.readline() if rng.random() < 0.5 else ""
         time.sleep(rng.uniform(0, 0.06))  # the moment of the kill, not a wait for something
         child.kill()
-        said += child.communicate(timeout=30)[0]
+        said += child.communicate(timeout=60)[0]
     return [line for line in said.splitlines() if line in WRITERS]
 
 

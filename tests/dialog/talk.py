@@ -22,7 +22,7 @@ from dialoom.llm.options import DEFAULT_OPTIONS
 from dialoom.tools import Tool, tool
 
 T = TypeVar("T")
-SOON = 20.0
+SOON = 60.0
 
 
 @tool(idempotent=True)

@@ -75,3 +75,17 @@ async def test_a_short_dialog_is_not_summarised() -> None:
     mock = MockProvider().queue_text("Hello.")
     await finished(talk(stores, mock).new_dialog().send("hi"))
     assert [message.text for message in mock.requests[0].messages] == ["hi"]
+
+
+async def test_a_branch_from_before_the_end_of_a_summary_is_read_as_it_was_said() -> None:
+    stores = Stores(MemoryConversationStore(), MemoryCheckpointStore())
+    mock = MockProvider().queue_text("They spoke of wells.").queue_text("Sixth.").queue_text("First, anew.")
+    dialog = long_dialog(talk(stores, mock))
+    await finished(dialog.send("and now?"))
+    edited = await dialog.edit(0, "question 0, I mean")
+    await finished(edited.run())
+    assert [message.text for message in mock.requests[2].messages] == ["Be brief.", "question 0, I mean"]
+    later = await dialog.branch()
+    mock.queue_text("Seventh.")
+    await finished(later.send("again?"))
+    assert mock.requests[3].messages[1].mark == "summary"

@@ -14,7 +14,7 @@ from dialoom.graph import (
     Reducers,
 )
 
-PATIENCE = 20
+PATIENCE = 60
 """Seconds a test waits for what must happen, before it fails."""
 
 

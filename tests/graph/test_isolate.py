@@ -28,6 +28,7 @@ from dialoom.graph import (
     isolated_process,
 )
 from dialoom.graph.codec_frames import MAX_FRAME, Frames
+from dialoom.testing.clock import ManualClock
 from tests.graph import isolated_nodes
 from tests.graph.graphs import PATIENCE, Heard
 
@@ -126,8 +127,11 @@ class Processes:
             self.ids = event.value
             self.known.set()
 
-    def are_over(self) -> bool:
-        return not any(_is_running(each) for each in self.ids)
+    async def end(self) -> None:
+        """Wait until none of them runs."""
+        async with asyncio.timeout(PATIENCE):
+            while any(_is_running(each) for each in self.ids):  # noqa: ASYNC110 - nothing tells us
+                await asyncio.sleep(0.01)
 
 
 def _is_running(process: int) -> bool:
@@ -137,30 +141,28 @@ def _is_running(process: int) -> bool:
         return False
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at /proc")
+needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at /proc")
+
+
+@needs_proc
 @pytest.mark.parametrize("end", ["timeout", "control", "deadline", "task"])
 async def test_it_is_killed_with_all_it_began(end: str) -> None:
-    processes, control = Processes(), RunControl()
+    processes, control, clock = Processes(), RunControl(), ManualClock()
     builder = GraphBuilder("stuck")
-    timeout = 3.0 if end == "timeout" else None
-    builder.add_node("stuck", isolated(isolated_nodes.for_ever), timeout=timeout)
+    builder.add_node("stuck", isolated(isolated_nodes.for_ever), timeout=3.0 if end == "timeout" else None)
     builder.add_edge(START, "stuck")
-    graph = builder.build(observers=[processes])
+    graph = builder.build(observers=[processes], clock=clock)
     options = RunOptions(control=control, timeout=3.0 if end == "deadline" else None)
-    run = asyncio.create_task(
-        asyncio.to_thread(graph.run_sync, None, options) if end == "deadline" else graph.run(None, options)
-    )
+    run = asyncio.create_task(graph.run(None, options))
     assert await asyncio.to_thread(processes.known.wait, PATIENCE)
     if end == "control":
         control.cancel()
     elif end == "task":
         run.cancel()
+    else:
+        await clock.advance(3.0)
     await asyncio.wait({run}, timeout=PATIENCE)
-    for _ in range(PATIENCE * 100):
-        if processes.are_over():
-            break
-        await asyncio.sleep(0.01)  # another process is what is waited for
-    assert processes.are_over()
+    await processes.end()
     if end == "task":
         assert run.cancelled()
     elif end == "timeout":
@@ -170,6 +172,21 @@ async def test_it_is_killed_with_all_it_began(end: str) -> None:
         assert run.result().errors == (told,)
     else:
         assert run.result().stop_reason == ("cancelled" if end == "control" else "timeout")
+
+
+@needs_proc
+async def test_a_sync_run_kills_it_at_its_deadline_too() -> None:
+    processes, builder = Processes(), GraphBuilder("stuck")
+    builder.add_node("stuck", isolated(isolated_nodes.for_ever))
+    builder.add_edge(START, "stuck")
+    graph = builder.build(observers=[processes])
+    for seconds in (2.0, 20.0, 60.0):  # as long as the machine needs to start it
+        result = await asyncio.to_thread(graph.run_sync, None, RunOptions(timeout=seconds))
+        assert result.stop_reason == "timeout"
+        if processes.known.is_set():
+            break
+    assert len(processes.ids) == 2
+    await processes.end()
 
 
 def test_a_function_another_process_cannot_find_is_refused() -> None:

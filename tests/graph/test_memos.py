@@ -6,7 +6,7 @@ from threading import Thread
 from dialoom.graph.frontier import TaskNote
 from dialoom.graph.memos import Memos
 
-PATIENCE = 20
+PATIENCE = 60
 
 
 def test_what_a_closed_superstep_has_taken_is_not_kept_once_more() -> None:

@@ -407,7 +407,7 @@ def test_context_variables_of_the_caller_reach_every_node(run: Runner) -> None:
 
 @pytest.mark.promise("graph-004")
 def test_blocking_nodes_of_a_superstep_run_at_the_same_time(run: Runner) -> None:
-    together = threading.Barrier(3, timeout=20)
+    together = threading.Barrier(3, timeout=60)
     builder = speakers()
     for name in ("a", "b", "c"):
         builder.add_node(name, lambda ctx: together.wait() >= 0 and {"said": [ctx.node]})

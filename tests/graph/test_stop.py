@@ -193,7 +193,7 @@ def test_control_returns_at_the_deadline_though_a_sync_node_still_blocks() -> No
     builder.add_edge(START, "quick")
     heard = Heard()
     graph = builder.build(MemoryCheckpointStore(), [heard])
-    result = graph.run_sync(None, RunOptions(timeout=0.05))
+    result = graph.run_sync(None, RunOptions(timeout=1.0))
     assert (result.stop_reason, result.state) == ("timeout", {"said": ["quick"]})
     release.set()
     wait_for(left)

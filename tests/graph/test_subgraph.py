@@ -362,9 +362,9 @@ async def test_a_child_that_takes_too_long_is_stopped_at_its_own_deadline() -> N
     child.add_node("y", late.append)
     child.add_edge(START, "x")
     child.add_edge("x", "y")
-    result = await around(child.build(), timeout=0.05).run()
+    result = await around(child.build(), timeout=0.5).run()
     assert [error.message for error in result.errors] == [
-        "NodeTimeoutError: it took longer than its timeout of 0.05 seconds"
+        "NodeTimeoutError: it took longer than its timeout of 0.5 seconds"
     ]
     release.set()
     assert await asyncio.to_thread(over.wait, PATIENCE)

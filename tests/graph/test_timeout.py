@@ -96,10 +96,10 @@ async def test_a_plain_node_that_gives_no_sign_of_life_is_left_behind(how: str) 
         beats.release()
         return stuck(ctx)
 
-    graph = one_node(node, timeout=Timeout(idle=0.05))
+    graph = one_node(node, timeout=Timeout(idle=0.5))
     result = await asyncio.to_thread(graph.run_sync) if how == "sync" else await graph.run()
     assert [error.message for error in result.errors] == [
-        "NodeTimeoutError: it gave no sign of life for its idle timeout of 0.05 seconds"
+        "NodeTimeoutError: it gave no sign of life for its idle timeout of 0.5 seconds"
     ]
     assert result.orphans == 1
     assert beats.acquire(timeout=PATIENCE)
@@ -109,11 +109,11 @@ async def test_a_plain_node_that_gives_no_sign_of_life_is_left_behind(how: str) 
 def test_a_plain_node_that_gives_signs_of_life_goes_on() -> None:
     def node(ctx: NodeContext) -> dict[str, list[str]]:
         for _ in range(3):
-            threading.Event().wait(0.2)  # real time, of which a sync run has no other
+            threading.Event().wait(0.4)  # real time, of which a sync run has no other
             ctx.heartbeat()
         return {"said": ["through"]}
 
-    assert one_node(node, timeout=Timeout(idle=0.5)).run_sync().state == {"said": ["through"]}
+    assert one_node(node, timeout=Timeout(idle=1.0)).run_sync().state == {"said": ["through"]}
 
 
 def test_a_timeout_without_an_end_is_a_problem_of_build() -> None:

@@ -19,6 +19,8 @@ from dialoom.llm import (
 )
 from tests.conversation.strategies import ENTRIES
 
+PICTURE = FilePart(data=b"x", media_type="image/png")
+SPEECH = FilePart(data=b"x", media_type="audio/wav")
 HERE, THERE = Origin("anthropic", "claude"), Origin("openai", "gpt")
 
 ids = st.sampled_from(["c1", "c2", "c:1", "c_1", ""])
@@ -32,12 +34,18 @@ calls = st.builds(
 parts: st.SearchStrategy[Part] = st.one_of(
     words.map(TextPart),
     words.map(RefusalPart),
-    st.just(FilePart(data=b"x", media_type="image/png")),
+    st.just(PICTURE),
     st.builds(ReasoningPart, words, st.none() | st.just("s")),
     st.builds(SourcePart, index=st.just(1), id=words, title=words, text=words),
     st.builds(OpaquePart, st.sampled_from(["anthropic", "x"]), st.sampled_from(["{}", "{", '{"type":"o"}'])),
     calls.map(ToolCallPart),
-    st.builds(ToolResultPart, call_id=ids, content=words, is_error=st.booleans()),
+    st.builds(
+        ToolResultPart,
+        call_id=ids,
+        content=words,
+        is_error=st.booleans(),
+        files=st.sampled_from([(), (PICTURE,), (SPEECH, PICTURE)]),
+    ),
 )
 messages = st.builds(
     Message,

@@ -22,7 +22,7 @@ from dialoom.testing.wire import Hold, WireReply, WireServer
 
 KEY = "sk-test-0123456789"
 HELLO = [user("Hello")]
-SOON = 20.0
+SOON = 60.0
 ASK_ONCE = ChatOptions(retry=ONCE)
 
 

@@ -75,11 +75,11 @@ class HostileHttp:
 
     async def until(self, method: str, count: int) -> None:
         """Wait until so many of them came."""
-        async with asyncio.timeout(10), self.news:
+        async with asyncio.timeout(60), self.news:
             await self.news.wait_for(lambda: len(self.of(method)) >= count)
 
     async def until_streams(self, count: int) -> None:
-        async with asyncio.timeout(10), self.news:
+        async with asyncio.timeout(60), self.news:
             await self.news.wait_for(lambda: len(self.streams) >= count)
 
     async def push(self, message: Message, event_id: str = "") -> None:

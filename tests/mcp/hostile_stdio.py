@@ -32,7 +32,7 @@ class Hostile:
         params = request.get("params", {})
         match method:
             case "server/discover" if "silent-discover" in SWITCHES:
-                return
+                note("asked server/discover")
             case "initialize" if "no-init" in SWITCHES:
                 return
             case "initialize":
@@ -206,12 +206,17 @@ def note(words: str) -> None:
         log.write(words + "\n")
 
 
+def told_to_end(*_: object) -> None:
+    note("told end")
+    if "ignore-term" not in SWITCHES:
+        os._exit(0)
+
+
 def main() -> None:
     note(f"pid {os.getpid()}")
     if "dies-at-start" in SWITCHES:
         sys.exit("cannot import name 'FastMCP'; token=sk-secret-0123456789abcdef")
-    if "ignore-term" in SWITCHES:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, told_to_end)
     if "grandchild" in SWITCHES:
         child = subprocess.Popen(["sleep", "300"])
         note(f"grandchild {child.pid}")

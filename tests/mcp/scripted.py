@@ -57,7 +57,7 @@ class Scripted:
 
     async def until(self, happened: Callable[[], bool]) -> None:
         """Wait until something is true of what was heard."""
-        async with asyncio.timeout(10), self._news:
+        async with asyncio.timeout(60), self._news:
             await self._news.wait_for(happened)
 
     async def say(self, line: bytes | Mapping[str, Any]) -> None:

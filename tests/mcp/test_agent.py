@@ -40,7 +40,7 @@ async def test_tools_of_a_server_run_beside_local_ones():
         ToolCall(id="1", name="peer__meet", arguments={}), ToolCall(id="2", name="wait_here", arguments={})
     )
     provider.queue_text("both met")
-    async with asyncio.timeout(20), ours(peer) as client:
+    async with asyncio.timeout(60), ours(peer) as client:
         await add_mcp_tools(tools, client)
         result = await ReActAgent(provider, tools).run("meet")
     said = [part.content for message in result.history for part in message.tool_results]
@@ -52,7 +52,7 @@ async def test_tools_of_a_server_run_beside_local_ones():
 async def test_stopping_the_agent_stops_the_call_at_the_server(mode: str):
     peer, control, tools = Peer(official.tool("wait")), RunControl(), ToolRegistry()
     provider = MockProvider().queue_tool_call("1", "peer__wait", {})
-    async with asyncio.timeout(20), ours(peer, mode=mode) as client:
+    async with asyncio.timeout(60), ours(peer, mode=mode) as client:
         await add_mcp_tools(tools, client)
         running = asyncio.ensure_future(ReActAgent(provider, tools).run("wait", RunOptions(control=control)))
         await peer.waiting.wait()

@@ -81,7 +81,7 @@ async def test_what_goes_wrong_below_is_said_in_words_without_groups(
 ) -> None:
     client = MCPClient.over(failing(error), name="x", timeouts=McpTimeouts(reconnect=60))
     with pytest.raises(McpError) as failed:
-        await asyncio.wait_for(client.initialize(), 10)
+        await asyncio.wait_for(client.initialize(), 60)
     assert failed.value.kind == kind
     assert words in str(failed.value)
     assert "secret" not in str(failed.value)
@@ -130,7 +130,7 @@ async def test_a_version_nobody_knows_is_no_reason_to_try_again() -> None:
 
 async def test_what_the_sdk_cannot_read_is_a_protocol_error() -> None:
     server = Scripted({"prompts/get": lambda _: {"messages": 7}})
-    async with asyncio.timeout(10), server.client() as client:
+    async with asyncio.timeout(60), server.client() as client:
         with pytest.raises(McpError, match="it sent what the protocol does not allow") as failed:
             await client.get_prompt("x")
         assert failed.value.kind == "protocol"
@@ -150,7 +150,7 @@ async def test_a_server_that_learned_the_newest_revision_is_found_out() -> None:
     def refuses(_: Any) -> Any:
         raise Refused(-32601, "no handshake any more")
 
-    async with asyncio.timeout(10), client:
+    async with asyncio.timeout(60), client:
         assert (await client.initialize()).protocol == "2025-11-25"
         server.answers |= {"server/discover": lambda _: modern, "initialize": refuses}
         await server.hang_up()
@@ -168,7 +168,7 @@ async def test_a_tool_whose_headers_are_not_known_is_listed_and_called_again() -
         return {"content": [{"type": "text", "text": "done"}]}
 
     server = Scripted({"tools/call": call, "tools/list": lambda _: {"tools": [tool("a")]}})
-    async with asyncio.timeout(10), server.client() as client:
+    async with asyncio.timeout(60), server.client() as client:
         assert said(await client.call_tool("a")) == "done"
     assert len(server.asked("tools/list")) == 1
 
@@ -183,7 +183,7 @@ class Truncating(MemoryTransport):
 
 async def test_too_long_an_answer_without_an_id_goes_to_the_only_request() -> None:
     server = Scripted({"tools/list": lambda _: None, "prompts/list": lambda _: None})
-    async with asyncio.timeout(20), server.client(kind=Truncating) as client:
+    async with asyncio.timeout(60), server.client(kind=Truncating) as client:
         listing = asyncio.create_task(client.list_tools())
         await server.until_asked("tools/list")
         await server.say(b"BIG")
@@ -200,7 +200,7 @@ async def test_too_long_an_answer_without_an_id_goes_to_the_only_request() -> No
 
 async def test_noise_and_nonsense_between_messages_is_passed_over(caplog: pytest.LogCaptureFixture) -> None:
     server = Scripted({"tools/list": lambda _: {"tools": [tool("a")]}})
-    async with asyncio.timeout(10), server.client() as client:
+    async with asyncio.timeout(60), server.client() as client:
         for line in (b"", b"ready", b"null", b'{"jsonrpc": "2.0"}', b'{"jsonrpc":"2.0","id":99,"result":{}}'):
             await server.say(line)
         await server.tell("notifications/nobody/knows")
@@ -218,14 +218,14 @@ async def test_asking_a_person_that_fails_is_told_where_it_can_be(caplog: pytest
 
     answers = MCPAnswers(elicit=breaks)
     server = Scripted({"tools/list": lambda _: None})
-    async with asyncio.timeout(10), server.client(MCPOptions(answers=answers)) as client:
+    async with asyncio.timeout(60), server.client(MCPOptions(answers=answers)) as client:
         question = {"message": "?", "requestedSchema": {"type": "object", "properties": {}}}
         await server.say({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": question})
         await server.until(lambda: any(each.get("id") == "q" and "result" in each for each in server.heard))
         assert client.state == "ready"
     assert "asking a person failed" in caplog.text
     assert "MARKER" not in caplog.text
-    async with asyncio.timeout(10), MCPClient(stdio()) as client:
+    async with asyncio.timeout(60), MCPClient(stdio()) as client:
         with pytest.raises(BrokenError):
             await client.call_tool("ask", on_elicit=breaks)
 
@@ -240,7 +240,7 @@ async def test_a_person_who_is_being_asked_when_the_connection_closes_is_left_al
         finally:
             left.set()
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         client = MCPClient(stdio())
         call = asyncio.create_task(client.call_tool("ask", on_elicit=waits))
         await asked.wait()
@@ -254,7 +254,7 @@ async def test_a_person_who_is_being_asked_when_the_connection_closes_is_left_al
 async def test_the_records_of_others_are_left_as_they_are(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     server = Scripted()
-    async with asyncio.timeout(10), server.client() as client:
+    async with asyncio.timeout(60), server.client() as client:
         await client.initialize()
         logging.getLogger("mcp.client.session_group").warning("words of %s", "somebody else")
         logging.getLogger("httpx2").info("HTTP Request: %s %s", "GET", "https://x.example/?page=2")
@@ -271,7 +271,7 @@ async def test_a_transport_that_will_not_close_is_left_after_the_bound() -> None
 
     server = Scripted()
     client = MCPClient.over(lambda: server.transport(Stubborn), name="x", timeouts=McpTimeouts(grace=0.05))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await client.initialize()
         await client.close()
     assert client.state == "closed"
@@ -298,7 +298,7 @@ async def test_a_transport_that_breaks_while_it_is_used_ends_its_connection() ->
     server = Scripted()
     options = McpTimeouts(reconnect=0.01)
     client = MCPClient.over(lambda: server.transport(Breaking), name="x", timeouts=options)
-    async with asyncio.timeout(10), client:
+    async with asyncio.timeout(60), client:
         with pytest.raises(McpError) as failed:
             await client.call_tool("x")
         assert failed.value.kind == "closed"

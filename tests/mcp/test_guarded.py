@@ -29,7 +29,7 @@ class Names:
 
 
 async def test_a_private_address_is_not_asked_anything() -> None:
-    async with asyncio.timeout(10), hostile_http() as server:
+    async with asyncio.timeout(60), hostile_http() as server:
         client = MCPClient(http(server.url), MCPOptions(url_policy=UrlPolicy(ports=None)))
         with pytest.raises(McpError, match="leads to an address that is not public") as failed:
             await client.initialize()
@@ -40,7 +40,7 @@ async def test_a_private_address_is_not_asked_anything() -> None:
 @pytest.mark.parametrize("transport", [Transport.STREAMABLE_HTTP, Transport.SSE])
 async def test_an_allowed_one_is_used_by_its_name(transport: Transport) -> None:
     opened = hostile_sse() if transport is Transport.SSE else hostile_http()
-    async with asyncio.timeout(10), opened as server:
+    async with asyncio.timeout(60), opened as server:
         config = http(server.url.replace("127.0.0.1", "localhost")).set_transport(transport)
         async with MCPClient(config, MCPOptions(url_policy=HERE)) as client:
             assert said(await client.call_tool("echo")) == "{}"
@@ -64,7 +64,7 @@ async def test_a_name_is_looked_up_once_and_its_answer_is_where_the_request_goes
 
 async def test_a_redirect_leads_nowhere_else() -> None:
     options = MCPOptions(url_policy=HERE)
-    async with asyncio.timeout(10), hostile_http() as server, MCPClient(http(server.url), options) as client:
+    async with asyncio.timeout(60), hostile_http() as server, MCPClient(http(server.url), options) as client:
         await client.initialize()
         server.refusals.append(Refusal(307, {"location": "http://169.254.169.254/latest"}))
         with pytest.raises(McpError, match="not followed"):

@@ -23,7 +23,7 @@ async def test_servers_are_had_by_name_and_disabled_ones_not_at_all() -> None:
 
 async def test_all_start_at_the_same_time_but_those_that_wait_to_be_used() -> None:
     eager, lazy = stdio().set_name("eager"), stdio(auto_start=False).set_name("lazy")
-    async with asyncio.timeout(20), MCPHost([eager, lazy]) as host:
+    async with asyncio.timeout(60), MCPHost([eager, lazy]) as host:
         assert await host.settle(10) == (ServerStatus("eager", "ready"), ServerStatus("lazy", "idle"))
         assert said(await host["lazy"].call_tool("echo")) == "{}"
         assert host.status()[1] == ServerStatus("lazy", "ready")
@@ -32,7 +32,7 @@ async def test_all_start_at_the_same_time_but_those_that_wait_to_be_used() -> No
 
 
 async def test_a_server_that_cannot_start_says_so_in_its_status() -> None:
-    async with asyncio.timeout(20), MCPHost([MCPServerConfig("lost", command="/no/such/program")]) as host:
+    async with asyncio.timeout(60), MCPHost([MCPServerConfig("lost", command="/no/such/program")]) as host:
         (lost,) = await host.settle(10)
     assert (lost.name, lost.state) == ("lost", "failed")
     assert isinstance(lost.error, McpError)
@@ -40,7 +40,7 @@ async def test_a_server_that_cannot_start_says_so_in_its_status() -> None:
 
 
 async def test_a_server_takes_the_place_of_the_one_of_its_name() -> None:
-    async with asyncio.timeout(20), MCPHost([stdio().set_name("a")]) as host:
+    async with asyncio.timeout(60), MCPHost([stdio().set_name("a")]) as host:
         await host.settle(10)
         before = host["a"]
         after = await host.put(stdio("other").set_name("a"))
@@ -55,8 +55,8 @@ async def test_a_server_takes_the_place_of_the_one_of_its_name() -> None:
 
 
 async def test_closing_does_not_wait_for_a_server_that_is_still_starting() -> None:
-    host = MCPHost([stdio("no-init", "ignore-eof", timeouts=McpTimeouts(grace=60))])
-    async with asyncio.timeout(30):  # much less than the grace of a server that runs
+    host = MCPHost([stdio("no-init", "ignore-eof", timeouts=McpTimeouts(grace=600))])
+    async with asyncio.timeout(60):  # much less than the grace of a server that runs
         host.start()
         await host.settle(1)
         await host.close()

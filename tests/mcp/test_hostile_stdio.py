@@ -33,13 +33,13 @@ asyncio.run(main())
 
 @asynccontextmanager
 async def connected(config: MCPServerConfig, options: MCPOptions | None = None) -> AsyncIterator[MCPClient]:
-    async with asyncio.timeout(30), MCPClient(config, options) as client:
+    async with asyncio.timeout(60), MCPClient(config, options) as client:
         yield client
 
 
-async def within(seconds: float, work: Awaitable[Any]) -> Any:
-    """Do it in time. The bound is a second longer than what is promised: machines are shared."""
-    async with asyncio.timeout(seconds + 1):
+async def soon(work: Awaitable[Any]) -> Any:
+    """Do it, and do not hang. How soon is shown by what the server notes: a machine may be busy."""
+    async with asyncio.timeout(60):
         return await work
 
 
@@ -51,7 +51,7 @@ def noted(log: Path, word: str) -> list[str]:
 
 async def until(happened: Callable[[], bool]) -> None:
     """Wait for what another process does."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not happened():  # noqa: ASYNC110 - nothing tells us
             await asyncio.sleep(0.01)
 
@@ -75,15 +75,15 @@ async def test_a_python_server_is_started_greeted_listed_and_called() -> None:
 async def test_any_task_may_close_what_another_opened() -> None:
     client = MCPClient(stdio())
     opened = asyncio.create_task(client.initialize())
-    await within(10, opened)
-    await within(3.5, asyncio.create_task(client.close()))
+    await soon(opened)
+    await soon(asyncio.create_task(client.close()))
     assert client.state == "closed"
 
 
 async def test_closing_twice_and_at_once_is_closing() -> None:
-    client = MCPClient(stdio("ignore-eof"))
-    await within(10, client.initialize())
-    await within(3.5, asyncio.gather(client.close(), client.close()))
+    client = MCPClient(stdio("ignore-eof", timeouts=McpTimeouts(grace=0.2)))
+    await soon(client.initialize())
+    await soon(asyncio.gather(client.close(), client.close()))
     await client.close()
     with pytest.raises(McpError, match="was closed; make a new client") as refused:
         await client.tools()
@@ -98,38 +98,40 @@ async def test_a_client_that_was_never_used_closes_too() -> None:
 
 def test_a_program_that_forgets_its_client_ends_and_leaves_no_process(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    began = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-c", FORGETFUL, str(log)],
         cwd=ROOT,
         check=False,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=60,
     )
     assert (done.returncode, done.stdout) == (0, "hostile\n"), done.stderr
-    assert time.monotonic() - began < 15
     (pid,) = noted(log, "pid")
     assert not alive(int(pid))
 
 
 @pytest.mark.promise("mcp-035")
 @pytest.mark.parametrize(
-    ("switches", "least", "most"),
-    [((), 0.0, 1.0), (("ignore-eof",), 1.4, 1.9), (("ignore-eof", "ignore-term"), 2.9, 3.5)],
+    ("switches", "grace", "least", "told"),
+    [
+        ((), 60.0, 0.0, []),
+        (("ignore-eof",), 1.5, 1.4, ["end"]),
+        (("ignore-eof", "ignore-term"), 0.5, 0.9, ["end"]),
+    ],
     ids=["ends on its own", "must be told", "must be killed"],
 )
 async def test_closing_asks_waits_tells_waits_and_kills(
-    tmp_path: Path, switches: tuple[str, ...], least: float, most: float
+    tmp_path: Path, switches: tuple[str, ...], grace: float, least: float, told: list[str]
 ) -> None:
     log = tmp_path / "log"
-    client = MCPClient(stdio(*switches, log=log))
-    await within(10, client.initialize())
+    client = MCPClient(stdio(*switches, log=log, timeouts=McpTimeouts(grace=grace)))
+    await soon(client.initialize())
     began = time.monotonic()
-    await within(most, client.close())
+    await soon(client.close())
     assert time.monotonic() - began > least
     (pid,) = noted(log, "pid")
-    assert not alive(int(pid))
+    assert (noted(log, "told"), alive(int(pid))) == (told, False)
 
 
 async def test_what_a_server_started_ends_with_it_after_a_clean_exit_too(tmp_path: Path) -> None:
@@ -159,30 +161,31 @@ async def test_log_lines_on_the_output_cost_nothing() -> None:
 async def test_a_server_that_does_not_answer_the_handshake_is_given_up_in_time() -> None:
     client = MCPClient(stdio("no-init", timeouts=McpTimeouts(connect=0.5)))
     with pytest.raises(McpError) as failed:
-        await within(2, client.initialize())
+        async with asyncio.timeout(10):  # without bounds of its own it would wait 15 seconds
+            await client.initialize()
     assert failed.value.kind == "timeout"
     assert str(failed.value) == (
         "mcp server 'hostile': it did not answer in time; ask again, or raise its timeouts"
     )
-    await within(1, client.close())
+    await soon(client.close())
 
 
 @pytest.mark.slow
-async def test_a_server_that_is_silent_about_the_newest_revision_is_asked_for_it_once() -> None:
-    async with connected(stdio("silent-discover")) as client:
+async def test_a_server_that_is_silent_about_the_newest_revision_is_asked_for_it_once(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    async with connected(stdio("silent-discover", log=log)) as client:
         assert said(await client.call_tool("echo")) == "{}"
         with pytest.raises(McpError):
             await client.call_tool("crash")
-        began = time.monotonic()
         assert said(await client.call_tool("echo")) == "{}"
-        assert time.monotonic() - began < 5, "the probe takes ten seconds"
+    assert noted(log, "asked") == ["server/discover"]
 
 
 async def test_a_dead_and_a_slow_server_do_not_hold_up_a_good_one() -> None:
     dead, slow = stdio("dies-at-start").set_name("dead"), stdio("slow-start").set_name("slow")
     good = stdio().set_name("good")
     await MCPClient(good).close()  # the SDK is imported before the clock runs
-    async with asyncio.timeout(30), MCPHost([dead, slow, good]) as host:
+    async with asyncio.timeout(60), MCPHost([dead, slow, good]) as host:
         names = [tool.name for tool in await host["good"].tools()]
         with pytest.raises(McpError):
             await host["dead"].tools()
@@ -194,7 +197,7 @@ async def test_a_dead_and_a_slow_server_do_not_hold_up_a_good_one() -> None:
 async def test_a_server_that_dies_at_start_says_why_without_its_secrets() -> None:
     client = MCPClient(stdio("dies-at-start"))
     with pytest.raises(McpError) as failed:
-        await within(5, client.initialize())
+        await soon(client.initialize())
     assert failed.value.kind == "start"
     assert failed.value.facts.exit_code == 1
     assert failed.value.facts.stderr_tail == ("cannot import name 'FastMCP'; token=***",)
@@ -208,9 +211,9 @@ async def test_a_server_that_dies_at_start_says_why_without_its_secrets() -> Non
 async def test_a_program_that_is_not_there_is_not_tried_again() -> None:
     client = MCPClient(MCPServerConfig("lost", command="/no/such/program"))
     with pytest.raises(McpError, match="there is no '/no/such/program' to start it with") as failed:
-        await within(5, client.initialize())
+        await soon(client.initialize())
     assert (failed.value.kind, client.state) == ("config", "failed")
-    await within(1, client.close())
+    await soon(client.close())
 
 
 async def test_a_crash_fails_the_call_and_the_next_one_finds_a_new_process(tmp_path: Path) -> None:
@@ -220,7 +223,7 @@ async def test_a_crash_fails_the_call_and_the_next_one_finds_a_new_process(tmp_p
             await client.call_tool("crash")
         assert (failed.value.kind, failed.value.facts.exit_code) == ("closed", 3)
         assert "saying: the disk is on fire" in str(failed.value)
-        assert said(await within(2, client.call_tool("echo"))) == "{}"
+        assert said(await soon(client.call_tool("echo"))) == "{}"
         assert client.tools_changed(), "nobody told what changed meanwhile"
     assert len(set(noted(log, "pid"))) == 2
 
@@ -237,14 +240,14 @@ async def test_a_server_that_only_crashes_is_left_down_after_five_times() -> Non
 
 
 async def test_progress_keeps_a_call_alive_and_silence_does_not() -> None:
-    patient = McpTimeouts(idle=0.4)
+    patient = McpTimeouts(idle=1.2)
     async with connected(stdio(timeouts=patient)) as client:
         seen: list[float] = []
-        steps = {"steps": 4, "seconds": 0.2}
+        steps = {"steps": 3, "seconds": 0.5}
         answer = await client.call_tool("progress", steps, on_progress=lambda step, *_: seen.append(step))
-        assert (said(answer), seen) == ("at last", [0, 1, 2, 3])
+        assert (said(answer), seen) == ("at last", [0, 1, 2])
         with pytest.raises(McpError) as failed:
-            await within(2, client.call_tool("slow"))
+            await soon(client.call_tool("slow"))
         assert failed.value.kind == "timeout"
         assert said(await client.call_tool("echo")) == "{}"
 
@@ -253,7 +256,7 @@ async def test_no_progress_stretches_a_call_beyond_its_total() -> None:
     bounds = McpTimeouts(idle=0.3, total=0.6)
     async with connected(stdio(timeouts=bounds)) as client:
         with pytest.raises(McpError, match="did not answer in time"):
-            await within(2, client.call_tool("progress", {"steps": 8, "seconds": 0.15, "never": True}))
+            await soon(client.call_tool("progress", {"steps": 8, "seconds": 0.15, "never": True}))
 
 
 async def test_a_cancelled_call_is_cancelled_at_the_server(tmp_path: Path) -> None:
@@ -267,17 +270,22 @@ async def test_a_cancelled_call_is_cancelled_at_the_server(tmp_path: Path) -> No
         assert await until_noted(log, "cancelled") == [f"{request_id} caller cancelled"]
 
 
-async def test_ten_megabytes_in_a_line_come_in_linear_time() -> None:
+async def test_megabytes_in_a_line_come_in_linear_time() -> None:
+    took: dict[int, float] = {}
     async with connected(stdio()) as client:
-        answer = await within(5, client.call_tool("big", {"bytes": 10_000_000}))
-        assert len(said(answer)) == 10_000_000
+        for size in (4_000_000, 32_000_000):
+            began = time.process_time()
+            answer = await client.call_tool("big", {"bytes": size})
+            took[size] = time.process_time() - began
+            assert len(said(answer)) == size
+    assert took[32_000_000] < 24 * took[4_000_000], "in quadratic time it is 64 times as long"
 
 
 @pytest.mark.slow
 async def test_an_answer_beyond_the_bound_fails_its_call_and_nothing_else() -> None:
     async with connected(stdio()) as client:
         with pytest.raises(McpError) as failed:
-            await within(20, client.call_tool("big", {"bytes": 70_000_000}))
+            await soon(client.call_tool("big", {"bytes": 70_000_000}))
         assert failed.value.kind == "too_large"
         assert "which is too large" in str(failed.value)
         assert said(await client.call_tool("echo")) == "{}"
@@ -294,8 +302,8 @@ async def test_two_thousand_notices_lead_to_three_listings_at_most() -> None:
 
         client.on_list_changed(refresh)
         await client.call_tool("storm")
-        await within(2, listed.wait())
-        await within(2, client.tools())
+        await soon(listed.wait())
+        await soon(client.tools())
         assert int(said(await client.call_tool("count-listings"))) <= 3
 
 

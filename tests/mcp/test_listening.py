@@ -79,14 +79,14 @@ class Notices:
         client.set_notification_handler(lambda method, params: self._told.put_nowait((method, params)))
 
     async def next(self) -> tuple[str, str | None]:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             method, params = await self._told.get()
         return method, params.get("uri")
 
 
 async def test_changes_of_lists_and_resources_are_told() -> None:
     async with (
-        asyncio.timeout(20),
+        asyncio.timeout(60),
         running() as port,
         MCPClient(http(f"http://127.0.0.1:{port}/mcp")) as client,
     ):
@@ -106,7 +106,7 @@ async def test_changes_of_lists_and_resources_are_told() -> None:
 
 async def test_a_stopped_call_ends_at_a_newer_server_as_well() -> None:
     call, url = Begun(), "http://127.0.0.1:{}/mcp"
-    async with asyncio.timeout(20), running(call=call) as port, MCPClient(http(url.format(port))) as client:
+    async with asyncio.timeout(60), running(call=call) as port, MCPClient(http(url.format(port))) as client:
         calling = asyncio.create_task(client.call_tool("wait"))
         await call.began.wait()
         calling.cancel()
@@ -126,7 +126,7 @@ async def test_a_server_that_was_started_anew_is_listened_to_again() -> None:
         client = MCPClient(http(f"http://127.0.0.1:{port}/mcp"))
         await client.subscribe_resource("memo://a")
         client.on_list_changed(listener)
-    async with asyncio.timeout(20), running(port):
+    async with asyncio.timeout(60), running(port):
         await told.wait()
         assert client.tools_changed(), "nobody told what changed meanwhile"
         notices = Notices(client)
@@ -154,7 +154,7 @@ def refuses(_: Any) -> Any:
 
 async def test_a_server_without_notices_says_so_and_is_used_all_the_same() -> None:
     server = newer(refuses)
-    async with asyncio.timeout(10), server.client() as client:
+    async with asyncio.timeout(60), server.client() as client:
         await server.until_asked("subscriptions/listen")
         with pytest.raises(McpError, match="will not tell of 'memo://a': it tells of no changes"):
             await client.subscribe_resource("memo://a")
@@ -169,14 +169,14 @@ async def test_a_stream_that_is_cut_again_and_again_is_asked_for_less_and_less()
     client = MCPClient.over(
         server.transport, name="scripted", timeouts=McpTimeouts(reconnect=0.01, max_reconnect=0.05)
     )
-    async with asyncio.timeout(10), client:
+    async with asyncio.timeout(60), client:
         await server.until_asked("subscriptions/listen", 4)
         assert not client.tools_changed(), "nothing is heard yet, so there is nothing to look at"
 
 
 async def test_a_server_with_nothing_to_announce_is_listened_to_when_something_is_wanted() -> None:
     server = newer(lambda _: None, {"resources": {"subscribe": True}})
-    async with asyncio.timeout(10), server.client() as client:
+    async with asyncio.timeout(60), server.client() as client:
         await client.resources()
         assert server.asked("subscriptions/listen") == []
         wanting = asyncio.create_task(client.subscribe_resource("memo://a"))

@@ -57,7 +57,7 @@ async def call(
 ) -> int:
     """Ask the server for something as a fresh program would; return the status."""
     login = await oauth_login(URL, settings or OAuth(), store=store, visit=visit, clock=clock)
-    async with asyncio.timeout(20), server.http(login) as client:
+    async with asyncio.timeout(60), server.http(login) as client:
         return (await client.post(URL, json={})).status_code
 
 
@@ -144,7 +144,7 @@ async def test_a_person_may_take_longer_to_log_in_than_connecting_may() -> None:
 
     tasks: list[asyncio.Future[None]] = []
     config = http(URL, auth=OAuth(), timeouts=McpTimeouts(connect=0.5), headers={"X-Tenant": "acme"})
-    async with asyncio.timeout(20), server.http() as own:
+    async with asyncio.timeout(60), server.http() as own:
         async with MCPClient(config, MCPOptions(http=own, visit=thinks, era="legacy")) as client:
             assert [tool.name for tool in await client.tools()] == ["echo"]
         await tasks[0]
@@ -155,7 +155,7 @@ async def test_why_a_login_failed_is_said_by_its_code_alone() -> None:
     server.refuses_codes = True
     await store.save(URL, Login(client={"redirect_uris": "broken"}))
     config = http(URL, auth=OAuth())
-    async with asyncio.timeout(20), server.http() as own:
+    async with asyncio.timeout(60), server.http() as own:
         client = MCPClient(config, MCPOptions(http=own, visit=Browser(server), tokens=store))
         with pytest.raises(McpError) as failed:
             await client.initialize()
@@ -178,7 +178,7 @@ async def test_a_failed_login_is_not_tried_again_by_itself() -> None:
         server.refusals.extend([Refusal(401, {"www-authenticate": "Bearer"})] * 10)
         config = http(server.url, auth=OAuth(client_id="own-id"))
         client = MCPClient(config, MCPOptions(visit=closes_the_window))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             with pytest.raises(McpError) as failed:
                 await client.initialize()
             with pytest.raises(McpError):

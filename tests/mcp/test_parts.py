@@ -160,7 +160,7 @@ async def test_a_child_that_talks_more_than_is_read_is_left_waiting() -> None:
     size = MOST_UNREAD // 4
     loud = f"import sys\nfor n in range(12): print('x' * {size}, flush=True)\nprint('end', flush=True)"
     transport = StdioTransport(sys.executable, ["-c", loud])
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await transport.open()
         lines = [await transport.receive() for _ in range(13)]
         assert await transport.receive() is None
@@ -175,7 +175,7 @@ async def test_much_can_be_sent_to_a_child_and_nothing_to_a_dead_one() -> None:
         await transport.send(b"early")
     assert (transport.pid, transport.exit_code, transport.stderr_tail) == (None, None, ())
     await transport.aclose()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await transport.open()
         whole = b"x" * 3_000_000
         sending = asyncio.create_task(transport.send(whole))
@@ -190,7 +190,7 @@ async def test_much_can_be_sent_to_a_child_and_nothing_to_a_dead_one() -> None:
 async def test_a_child_whose_output_somebody_else_keeps_open_is_over_when_it_ends() -> None:
     parent = "import subprocess; subprocess.Popen(['sleep', '30']); print('bye', flush=True)"
     transport = StdioTransport(sys.executable, ["-c", parent])
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await transport.open()
         assert (await transport.receive(), await transport.receive()) == (b"bye", None)
         await transport.aclose()
@@ -200,7 +200,7 @@ async def test_error_output_is_kept_by_its_last_lines() -> None:
     lines = "for n in range(300): print(f'line {n}', file=sys.stderr)"
     noisy = f"import sys\n{lines}\nprint('x' * 5000, file=sys.stderr, end='')"
     transport = StdioTransport(sys.executable, ["-c", noisy])
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await transport.open()
         assert await transport.receive() is None
         await transport.aclose()
@@ -212,7 +212,7 @@ async def test_a_child_gets_the_environment_it_is_given_and_ours_by_default() ->
     show = "import json, os; print(json.dumps(dict(os.environ)))"
     for environment, expected in ((None, os.environ.get("PATH")), ({"PATH": "/bin"}, "/bin")):
         transport = StdioTransport(sys.executable, ["-c", show], environment=environment)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await transport.open()
             line = await transport.receive()
             await transport.aclose()
@@ -263,7 +263,7 @@ async def test_a_child_that_talks_on_is_closed_all_the_same() -> None:
     size = MOST_UNREAD // 2
     count = "for n in range(99): print(n, file=sys.stderr, flush=True); print('x' * {size}, flush=True)"
     transport = StdioTransport(sys.executable, ["-c", f"import sys\n{count.format(size=size)}"], grace=0.2)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await transport.open()
         assert len(await transport.receive() or b"") == size
         for _ in range(900):  # until three lines wait to be read, and the pipe is left alone

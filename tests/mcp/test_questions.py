@@ -30,7 +30,7 @@ COLOR = {"type": "object", "properties": {"color": {"type": "string", "default":
 
 @asynccontextmanager
 async def connected(answers: MCPAnswers, **settings: Any) -> AsyncIterator[MCPClient]:
-    async with asyncio.timeout(20), MCPClient(stdio(**settings), MCPOptions(answers=answers)) as client:
+    async with asyncio.timeout(60), MCPClient(stdio(**settings), MCPOptions(answers=answers)) as client:
         yield client
 
 
@@ -98,11 +98,11 @@ async def test_the_clock_stands_still_while_a_person_thinks() -> None:
     thinking = asyncio.Event()
 
     async def elicit(_: Mapping[str, object]) -> Mapping[str, object]:
-        asyncio.get_running_loop().call_later(0.6, thinking.set)
+        asyncio.get_running_loop().call_later(2.0, thinking.set)
         await thinking.wait()
         return {"action": "decline"}
 
-    bounds = McpTimeouts(idle=0.3, total=0.5)
+    bounds = McpTimeouts(idle=1.5, total=1.5)
     async with connected(MCPAnswers(elicit=elicit), timeouts=bounds) as client:
         assert json.loads(said(await client.call_tool("ask"))) == {"action": "decline"}
 
@@ -178,7 +178,7 @@ async def test_folders_may_change_and_the_server_be_told() -> None:
     folders = ["/old"]
     server = Scripted()
     async with (
-        asyncio.timeout(10),
+        asyncio.timeout(60),
         server.client(MCPOptions(answers=MCPAnswers(roots=lambda: folders))) as client,
     ):
         folders[:] = ["/new"]
@@ -222,7 +222,7 @@ async def booking(answers: MCPAnswers) -> AsyncIterator[tuple[Booking, MCPClient
     desk = Booking()
     options = MCPOptions(answers=answers)
     async with (
-        asyncio.timeout(10),
+        asyncio.timeout(60),
         MCPClient.in_process(desk.server(), name="booking", options=options) as client,
     ):
         yield desk, client

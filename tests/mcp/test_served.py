@@ -108,7 +108,7 @@ class Person:
 async def used(*tools: Any, person: Person | None = None, mode: str = "auto") -> AsyncGenerator[Client]:
     served = Served(tools=ToolRegistry(tools), name="ours", version="1")
     async with (
-        asyncio.timeout(30),
+        asyncio.timeout(60),
         Client(sdk_server(served), mode=mode, elicitation_callback=person) as client,
     ):
         yield client
@@ -339,7 +339,7 @@ INITIALIZE = (
 )
 async def test_over_http_only_who_may_is_served(headers: dict[str, str], status: int):
     served = Served(tools=ToolRegistry([add]))
-    async with asyncio.timeout(10), http_endpoint(served, HttpAccess(token="secret")) as app:
+    async with asyncio.timeout(60), http_endpoint(served, HttpAccess(token="secret")) as app:
         assert await _status(app, headers) == status
 
 

@@ -98,13 +98,13 @@ def put() -> str:
 @asynccontextmanager
 async def visited(served: Served, era: Any = "auto") -> AsyncGenerator[MCPClient]:
     client = MCPClient.in_process(sdk_server(served), name="ours", options=MCPOptions(era=era))
-    async with asyncio.timeout(30), client:
+    async with asyncio.timeout(60), client:
         yield client
 
 
 async def test_resources_are_listed_page_by_page_and_read():
     async with (
-        asyncio.timeout(30),
+        asyncio.timeout(60),
         Client(sdk_server(Served(tools=ToolRegistry(), resources=Shelf()))) as client,
     ):
         first = await client.list_resources()
@@ -245,7 +245,7 @@ def sent(to: ServerSession) -> asyncio.Queue[str]:
 async def test_a_client_that_is_gone_or_takes_nothing_keeps_no_other_from_its_news():
     news, followers = News(), Followers(send_seconds=0.01)
     gone, stuck, well = session(anyio.ClosedResourceError()), session(stuck=True), session()
-    async with asyncio.timeout(10), followers.following(news):
+    async with asyncio.timeout(60), followers.following(news):
         for each in (gone, stuck, well):
             followers.welcome(each)
         for kind in ("tools", "prompts"):
@@ -256,7 +256,7 @@ async def test_a_client_that_is_gone_or_takes_nothing_keeps_no_other_from_its_ne
 async def test_of_too_many_clients_the_first_is_told_nothing_more():
     news, followers = News(), Followers()
     many = [session() for _ in range(MAX_CLIENTS + 1)]
-    async with asyncio.timeout(10), followers.following(news):
+    async with asyncio.timeout(60), followers.following(news):
         for each in many:
             followers.welcome(each)
         news.tell(ListChanged("tools"))
@@ -266,7 +266,7 @@ async def test_of_too_many_clients_the_first_is_told_nothing_more():
 
 async def test_what_one_client_may_follow_and_what_may_wait_to_be_told_are_bounded():
     news, followers, one = News(), Followers(), session()
-    async with asyncio.timeout(10), followers.following(news):
+    async with asyncio.timeout(60), followers.following(news):
         assert all(followers.follow(one, f"book://{number}") for number in range(MAX_URIS))
         assert not followers.follow(one, "book://more")
         assert followers.follow(one, "book://0")

@@ -15,7 +15,7 @@ from tests.mcp.hostile_sse import HostileSse, hostile_sse
 
 @asynccontextmanager
 async def served(**settings: Any) -> AsyncIterator[tuple[HostileSse, MCPClient]]:
-    async with asyncio.timeout(20), hostile_sse() as server:
+    async with asyncio.timeout(60), hostile_sse() as server:
         client = MCPClient(http(server.url, **settings).set_transport(Transport.SSE))
         try:
             yield server, client
@@ -107,7 +107,7 @@ async def test_an_address_is_not_asked_for_again_by_a_second_announcement() -> N
 
 
 async def test_where_a_file_does_not_say_which_it_is_the_older_way_is_tried_too() -> None:
-    async with asyncio.timeout(20), hostile_sse() as server:
+    async with asyncio.timeout(60), hostile_sse() as server:
         server.refuses_streamable = True
         async with MCPClient(http(server.url, sse_fallback=True)) as client:
             assert said(await client.call_tool("echo")) == "{}"
@@ -119,7 +119,7 @@ async def test_where_a_file_does_not_say_which_it_is_the_older_way_is_tried_too(
 
 
 async def test_a_refused_login_is_no_reason_to_try_another_way() -> None:
-    async with asyncio.timeout(20), hostile_sse() as server:
+    async with asyncio.timeout(60), hostile_sse() as server:
         server.refusals.extend([Refusal(401)] * 2)
         client = MCPClient(http(server.url, sse_fallback=True))
         with pytest.raises(McpError) as failed:

@@ -28,7 +28,7 @@ def source_of(peer: Peer, clients: list[MCPClient]) -> ToolSource:
 async def test_a_dialog_uses_the_tools_of_the_servers_in_its_kit():
     peer, clients = Peer(official.tool("echo")), list[MCPClient]()
     model = MockProvider().queue_tool_call("1", "peer__echo", {"words": "hi"}).queue_text("it said hi")
-    async with asyncio.timeout(20), Center(tool_source=source_of(peer, clients)) as center:
+    async with asyncio.timeout(60), Center(tool_source=source_of(peer, clients)) as center:
         center.add_provider(model).add_mcp(SERVER)
         result = await center.new_dialog().send("say hi")
     assert (result.text, peer.calls) == ("it said hi", [("echo", {"words": "hi"})])
@@ -51,7 +51,7 @@ async def test_tools_follow_what_the_server_announces():
         told.set()
 
     peer.do_grow = grow  # pyright: ignore[reportAttributeAccessIssue] - found by its name
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         connection = await source_of(peer, clients).open(SERVER)
         assert [each.name for each in connection.tools] == ["peer__echo", "peer__grow"]
         clients[0].on_list_changed(tell)  # the listeners are told one after the other, this one last
@@ -78,7 +78,7 @@ async def test_a_refresh_that_fails_leaves_the_tools_as_they_were(caplog: pytest
         told.set()
 
     peer.do_spoil = spoil  # pyright: ignore[reportAttributeAccessIssue] - found by its name
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         connection = await source_of(peer, clients).open(SERVER)
         clients[0].on_list_changed(tell)
         await clients[0].call_tool("spoil")
@@ -102,7 +102,7 @@ async def test_of_one_name_the_later_config_counts_and_the_dialog_s_over_the_cen
         return MCPClient.in_process(peer.server, name=config.name)
 
     model = MockProvider().queue_text("one").queue_text("two")
-    async with asyncio.timeout(20), Center(tool_source=MCPToolSource(connect)) as center:
+    async with asyncio.timeout(60), Center(tool_source=MCPToolSource(connect)) as center:
         center.add_provider(model)
         center.add_mcp(MCPServerConfig("peer", command="old")).add_mcp(MCPServerConfig("peer", command="new"))
         dialog = center.new_dialog().add_mcp(MCPServerConfig("peer", command="own"))
@@ -119,7 +119,7 @@ async def test_what_a_server_asks_is_a_form_card_of_the_dialog():
         clients.append(MCPClient.in_process(peer.server, name=config.name))
         return clients[-1]
 
-    async with asyncio.timeout(20), Center(tool_source=MCPToolSource(connect)) as center:
+    async with asyncio.timeout(60), Center(tool_source=MCPToolSource(connect)) as center:
         center.add_provider(model).add_mcp(SERVER)
         dialog = center.new_dialog()
         first = await dialog.send("ask me")

@@ -212,7 +212,7 @@ async def test_good_answers_are_kept_in_their_order_and_an_address_is_not_looked
 
 @pytest.mark.promise("rag-043")
 async def test_the_system_is_asked_when_nobody_else_is() -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         assert "127.0.0.1" in await SystemResolver().resolve("localhost") + await SystemResolver().resolve(
             "127.0.0.1"
         )
@@ -224,7 +224,7 @@ def test_an_answer_that_comes_too_late_hurts_nobody(monkeypatch: pytest.MonkeyPa
     go, done = Event(), Event()
 
     def slow(*_: object, **__: object) -> list[object]:
-        go.wait(10)
+        go.wait(60)
         done.set()
         return []
 
@@ -237,4 +237,4 @@ def test_an_answer_that_comes_too_late_hurts_nobody(monkeypatch: pytest.MonkeyPa
 
     asyncio.run(give_up())
     go.set()
-    assert done.wait(10)
+    assert done.wait(60)

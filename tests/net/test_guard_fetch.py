@@ -253,7 +253,7 @@ async def test_slow_servers_are_left() -> None:
     async with WireServer([WireReply(headers=HTML, body=(b"a", hold))]) as server:
         assert await trouble(server.url, slow) == "timeout"
     whole = UrlPolicy(
-        allow_networks=("127.0.0.0/8",), ports=None, timeouts=HttpTimeouts(connect=5, read=30, total=0.2)
+        allow_networks=("127.0.0.0/8",), ports=None, timeouts=HttpTimeouts(connect=5, read=30, total=1.0)
     )
     async with WireServer([WireReply(headers=HTML, body=(b"a", hold))]) as server:
         assert await trouble(server.url, whole) == "timeout"

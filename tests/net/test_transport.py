@@ -12,7 +12,7 @@ from dialoom.base.errors import UsageError
 from dialoom.net import HttpRequest, HttpTimeouts, Httpx2Transport, TransportError, read_head
 from dialoom.testing.wire import Hold, WireReply, WireServer
 
-SOON = 20.0
+SOON = 60.0
 
 
 def get(url: str, **changes: object) -> HttpRequest:
@@ -209,7 +209,7 @@ async def test_words_that_are_no_http_close_the_exchange() -> None:
 
 
 @pytest.mark.parametrize(
-    "timeouts", [HttpTimeouts(read=0.05), HttpTimeouts(read=None, total=0.05)], ids=["read", "total"]
+    "timeouts", [HttpTimeouts(read=0.05), HttpTimeouts(read=None, total=0.5)], ids=["read", "total"]
 )
 @pytest.mark.parametrize("first", [(), (b"some",)], ids=["before the body", "within the body"])
 @pytest.mark.promise("llm-033")

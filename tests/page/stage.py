@@ -36,7 +36,7 @@ from dialoom.tools import tool
 
 T = TypeVar("T")
 
-BOUND = 20.0
+BOUND = 60.0
 TOKEN = "a token that the page tests know"
 REFUND = FormDefinition.model_validate(
     {

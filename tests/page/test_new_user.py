@@ -11,7 +11,7 @@ from playwright.sync_api import BrowserContext, expect
 from tests.page.stage import ask, conversation_id
 
 ROOT = Path(__file__).parents[2]
-BOUND = 20.0
+BOUND = 60.0
 
 pytestmark = pytest.mark.slow
 

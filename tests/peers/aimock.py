@@ -15,7 +15,7 @@ import pytest
 HERE = Path(__file__).parent
 PROGRAM = HERE / "node_modules" / "@copilotkit" / "aimock" / "dist" / "aimock-cli.js"
 OLDEST_NODE = (20, 15)
-READY_SECONDS = 30.0
+READY_SECONDS = 60.0
 
 
 @pytest.fixture(scope="module")

@@ -36,7 +36,7 @@ CALCULATOR = ToolSpec(
     name="calculator", parameters={"type": "object", "properties": {"expression": {"type": "string"}}}
 )
 WIRES = ["chat", "responses", "messages", "ollama"]
-BOUND = 30.0
+BOUND = 60.0
 
 
 def open_wire(wire: str, root: str) -> Provider:

@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import msgspec
 import pytest
 
 from dialoom.llm import (
@@ -38,6 +39,8 @@ PATIENT = ChatOptions(
     retry=STRICT,
     timeouts=Timeouts(first_event=1.0, idle=1.0, total=30.0),
 )
+# a busy machine may itself be silent for a second, and again
+STUBBORN = msgspec.structs.replace(PATIENT, retry=msgspec.structs.replace(STRICT, attempts=6))
 BROKEN = ("disconnect", "truncate", "malformed")
 WIRES = ("openai", "anthropic")
 
@@ -116,7 +119,7 @@ async def test_a_fault_that_passes_is_overcome_and_the_judge_finds_nothing(
     name: str, wire: str, address: str
 ) -> None:
     async with judged(address, wire, *OVERCOME[name]) as (judge, provider):
-        answer = await chat(provider, HELLO, PATIENT)
+        answer = await chat(provider, HELLO, STUBBORN)
         found = await judge.verdict()
     assert answer.text == "Hello! LLMock handled this request for judged."
     assert answer.finish_reason == "stop"

@@ -180,7 +180,7 @@ def test_documents_may_be_read_on_many_threads(tmp_path: Path) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=30)
+        thread.join(timeout=60)
     assert results == [["one", "# two"]] * 4
 
 

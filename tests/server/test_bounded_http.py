@@ -59,7 +59,7 @@ async def test_an_answer_under_way_is_not_mixed_with_a_refusal(
     parts: Parts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with served(parts, tmp_path) as live:
-        monkeypatch.setattr(bounded_http, "HEAD_SECONDS", 0.05)
+        monkeypatch.setattr(bounded_http, "HEAD_SECONDS", 0.5)
         host = f"127.0.0.1:{live.workbench.settings.port}".encode()
         token = live.client.headers["Authorization"].encode()
         stream = b"GET /api/v1/events HTTP/1.1\r\nHost: %s\r\nAuthorization: %s\r\n\r\n" % (host, token)

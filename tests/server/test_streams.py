@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import httpx2
@@ -15,8 +14,8 @@ import pytest
 from dialoom.conversation import Append, Conversation, Header, HeaderChange, TextEntry, Truncate
 from dialoom.llm import MockProvider, TextDelta
 from dialoom.llm.mock import Gate
-from dialoom.server import Parts
-from dialoom.server.hub import EventHub
+from dialoom.server import Parts, serving
+from dialoom.server.hub import QUIET_SECONDS, EventHub
 from dialoom.server.sse import EventStream
 from tests.server.conftest import TOKEN
 from tests.server.live import BOUND, Events, Live, following, kinds, served
@@ -90,11 +89,9 @@ async def test_fifty_dropped_readers_are_gone_at_once_and_stop_nothing(
         sent = await live.client.post(f"{path}/messages", json={"text": "Count"})
         await gate.reached.wait()
         await readers.aclose()
-        began = time.monotonic()
-        async with asyncio.timeout(BOUND):
+        async with asyncio.timeout(QUIET_SECONDS - 1):  # then a ping would find out too
             while open_streams(live):
                 await live.client.get("/healthz")
-        assert time.monotonic() - began < 5
         gate.opened.set()
         async with following(live, f"{path}/events?after={live.workbench.hub.epoch}.0") as events:
             await events.until("RUN_FINISHED")
@@ -120,16 +117,15 @@ async def test_only_so_many_streams_are_open_at_once(parts: Parts, tmp_path: Pat
 
 
 async def test_the_server_ends_at_once_with_streams_open_and_tells_readers_to_come_back(
-    parts: Parts, tmp_path: Path
+    parts: Parts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(serving, "GRACE_SECONDS", 2 * BOUND)  # it is not waited for
     async with served(parts, tmp_path) as live:
         conversation = await live.begin()
         async with following(live, f"/api/v1/conversations/{conversation}/events") as events:
             await live.workbench.store.append(conversation, [said("last")])
             await events.until("entry.appended")
-            began = time.monotonic()
             await live.end()
-            assert time.monotonic() - began < 5
             rest = [event async for event in events]
         assert kinds(rest) == ["conversation.updated"]
         assert events.closed
@@ -220,10 +216,8 @@ def test_the_command_serves_and_ends_by_a_signal_with_a_run_that_can_be_gone_on_
                     with client.stream("GET", f"{path}/events") as stream:
                         next(stream.iter_lines())
                         assert next(line for line in child.stdout if "asked" in line)
-                        began = time.monotonic()
                         child.send_signal(number)
                         rest = child.communicate(timeout=BOUND)[0]
-                    assert time.monotonic() - began < 5
                     assert ("stopped" in rest, child.returncode) == (True, 0)
                 else:
                     path = f"/api/v1/conversations/{conversation}"
@@ -247,6 +241,9 @@ from dialoom.cli import model, serve
 from dialoom.cli.flags import KnowledgeFlags, ModelFlags
 from dialoom.cli.serve_flags import ServeFlags
 from dialoom.llm.mock import Gate, MockProvider
+from dialoom.server import serving
+
+serving.GRACE_SECONDS = 1000  # streams that are open are not waited for
 
 
 class Holding(MockProvider):

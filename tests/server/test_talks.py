@@ -159,7 +159,7 @@ async def test_what_could_not_be_stored_was_not_said_and_can_be_sent_again(provi
     store.is_full = False
     follower = hub.subscribe(["a"])
     index, _ = await desk.send("a", "Hi", attachments=[], key="k1")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         told = b""
         while b"RUN_FINISHED" not in told:
             told += b"".join(await follower.wait())

@@ -151,7 +151,7 @@ def test_the_time_a_checkpoint_was_made_is_kept(tmp_path: Path) -> None:
 
 @pytest.mark.promise("graph-126")
 def test_threads_that_save_at_once_get_whole_lines_and_one_order(tmp_path: Path) -> None:
-    path, start = tmp_path / "threads.jsonl", Barrier(8, timeout=20)
+    path, start = tmp_path / "threads.jsonl", Barrier(8, timeout=60)
     with JsonlCheckpointStore(path) as store:
 
         def work(name: str) -> None:

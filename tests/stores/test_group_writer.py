@@ -53,11 +53,11 @@ class Hold:
     def __init__(self, writer: GroupWriter) -> None:
         self.begun, self.go = Event(), Event()
         self.future: Future[None] = writer.submit(self._plan)
-        assert self.begun.wait(10)
+        assert self.begun.wait(60)
 
     def _plan(self) -> Work[None]:
         self.begun.set()
-        assert self.go.wait(10)
+        assert self.go.wait(60)
         return lambda _: None
 
 
@@ -70,7 +70,7 @@ def test_what_waits_together_is_one_transaction(writer: GroupWriter, connection:
 
     waiting = [writer.submit(insert(1)), writer.submit(insert(2)), writer.submit(lambda: look)]
     hold.go.set()
-    assert [future.result(10) for future in waiting] == [1, 2, None]
+    assert [future.result(60) for future in waiting] == [1, 2, None]
     assert seen == [True]
 
 
@@ -99,7 +99,7 @@ def test_a_file_that_others_hold_is_a_conflict_for_all_who_wait(
         other.execute("BEGIN IMMEDIATE")
         hold.go.set()
         assert [type(future.exception(10)) for future in waiting] == [ConflictError, ConflictError]
-    assert writer.submit(insert(3)).result(10) == 3
+    assert writer.submit(insert(3)).result(60) == 3
 
 
 def test_a_refusal_after_something_was_written_takes_it_back(
@@ -112,7 +112,7 @@ def test_a_refusal_after_something_was_written_takes_it_back(
     hold = Hold(writer)
     waiting = [writer.submit(insert(1)), writer.submit(lambda: work)]
     hold.go.set()
-    assert waiting[0].result(10) == 1
+    assert waiting[0].result(60) == 1
     assert isinstance(waiting[1].exception(10), UsageError)
     assert numbers(connection) == [1]
 
@@ -126,7 +126,7 @@ def test_an_error_of_a_caller_is_the_callers(writer: GroupWriter, connection: sq
 
     assert isinstance(writer.submit(lambda: broken_work).exception(10), ZeroDivisionError)
     assert isinstance(writer.submit(broken_plan).exception(10), KeyError)
-    assert writer.submit(insert(1)).result(10) == 1
+    assert writer.submit(insert(1)).result(60) == 1
 
 
 def test_a_call_withdrawn_before_its_turn_is_not_made(
@@ -136,9 +136,9 @@ def test_a_call_withdrawn_before_its_turn_is_not_made(
     withdrawn, kept = writer.submit(insert(1)), writer.submit(insert(2))
     assert withdrawn.cancel()
     hold.go.set()
-    assert kept.result(10) == 2
+    assert kept.result(60) == 2
     with pytest.raises(CancelledError):
-        withdrawn.result(10)
+        withdrawn.result(60)
     assert numbers(connection) == [2]
 
 
@@ -160,7 +160,7 @@ def test_what_waits_has_a_bound(writer: GroupWriter, monkeypatch: pytest.MonkeyP
     with pytest.raises(StoreError, match=r"^2 writes to .* wait already; await some of them$"):
         writer.submit(insert(3))
     hold.go.set()
-    assert last.result(10) == 2
+    assert last.result(60) == 2
 
 
 def test_tidying_goes_on_until_all_is_tidy_and_before_closing(
@@ -191,8 +191,8 @@ def test_a_busy_writer_tidies_too(
 
     writer = GroupWriter(connection, path, tidy=tidy)
     for number in range(10):
-        writer.submit(insert(number)).result(10)
-    assert tidied.wait(10)
+        writer.submit(insert(number)).result(60)
+    assert tidied.wait(60)
     writer.close()
 
 
@@ -206,7 +206,7 @@ def test_tidying_that_fails_is_logged_and_stops_nothing(
 
     with caplog.at_level(logging.WARNING):
         writer = GroupWriter(connection, path, tidy=tidy)
-        assert writer.submit(insert(1)).result(10) == 1
+        assert writer.submit(insert(1)).result(60) == 1
         writer.close()
     assert {record.message for record in caplog.records} == {"tidying up conversations failed"}
     assert numbers(connection) == [1]

@@ -9,7 +9,7 @@ import msgspec
 from dialoom.llm.messages import ToolCall
 from dialoom.tools.result import ToolResult
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Seconds after which a test that waits for another thread gives up."""
 
 

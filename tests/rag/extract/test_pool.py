@@ -129,11 +129,14 @@ def test_a_reader_that_takes_too_long_is_ended_with_all_it_has_started(
         "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
         f"open({str(note)!r}, 'w').write(str(child.pid))\ntime.sleep(600)",
     )
-    error = refusal(pool, page(extractor_timeout=2.0))
-    assert (error.code, str(error)) == (
-        "timeout",
-        "reading /kb/a took over 2 s; split the file or raise extractor_timeout",
-    )
+    for seconds in (2, 20, 60):  # as long as the machine needs to start it
+        error = refusal(pool, page(extractor_timeout=float(seconds)))
+        assert (error.code, str(error)) == (
+            "timeout",
+            f"reading /kb/a took over {seconds} s; split the file or raise extractor_timeout",
+        )
+        if note.exists():
+            break
     assert gone(int(note.read_text()))
     assert pool.processes() == []
     monkeypatch.undo()

@@ -33,7 +33,7 @@ from dialoom.rag.types import FloatMatrix
 from dialoom.stores import SqliteVectorStore
 from dialoom.testing.clock import ManualClock
 
-SOON = 30.0
+SOON = 60.0
 FEES = "Refunds take three business days after the parcel has come back."
 
 
@@ -208,7 +208,7 @@ async def test_a_question_can_be_cancelled_by_its_id(store: SyncStore, docs: Pat
 async def test_a_question_that_takes_too_long_is_given_up(store: SyncStore, docs: Path) -> None:
     gate = Gate()
     provider = MockProvider().queue_events(gate)
-    service = await opened(store, provider, docs=str(docs), timeout=0.05)
+    service = await opened(store, provider, docs=str(docs), timeout=0.5)
     final = await last(service, id=1, op="query", query="one")
     assert (final["ok"], final["event"], final["stop_reason"]) == (False, "final", "timeout")
 
