@@ -6,7 +6,7 @@ from dialoom.base.errors import UsageError
 from dialoom.conversation import MemoryConversationStore
 from dialoom.dialog import Center, Prompt, Skill, Stores
 from dialoom.graph import MemoryCheckpointStore
-from dialoom.llm import Capability, MockProvider
+from dialoom.llm import Capability, Gate, MockProvider
 from dialoom.mcp.config import MCPServerConfig
 from tests.dialog.talk import add, cards, center_of, finished, refund, said, soon
 
@@ -61,8 +61,32 @@ async def test_a_branch_has_the_first_messages_or_all() -> None:
     assert said(await dialog.branch()) == [("user", "one"), ("user", "two")]
     with pytest.raises(UsageError, match="cannot branch at 3; this dialog has 2 messages"):
         await dialog.branch(3)
-    with pytest.raises(UsageError, match="this dialog has no answer to make anew; run it first"):
-        await dialog.regenerate()
+    with pytest.raises(UsageError, match="this dialog has nothing to answer anew; send it a text"):
+        await Center().new_dialog().regenerate()
+
+
+async def test_a_question_that_got_no_answer_is_kept_when_it_is_answered_anew() -> None:
+    gate = Gate()
+    mock = MockProvider().queue_text("a").queue_events(gate).queue_text("b")
+    dialog = center_of(mock).new_dialog()
+    await finished(dialog.send("one"))
+    stopped = dialog.send("two")
+    await soon(gate.reached.wait())
+    dialog.cancel()
+    await soon(stopped)
+    again = await dialog.regenerate()
+    await finished(again.run())
+    assert [words for _, words in said(again)] == ["one", "a", "two", "b"]
+
+
+async def test_a_long_dialog_branches_at_messages_that_were_not_read() -> None:
+    stores = Stores(MemoryConversationStore(), MemoryCheckpointStore())
+    source = Center(stores).new_dialog().append_message("user", "one").append_message("assistant", "a")
+    for at in range(100):
+        source.append_message("system" if at < 2 else "tool", str(at))
+    await source.save()
+    assert said(await (await Center(stores).open(source.id)).regenerate()) == [("user", "one")]
+    assert said(await (await Center(stores).open(source.id)).edit(0, "uno")) == [("user", "uno")]
 
 
 async def test_in_a_branch_of_a_paused_dialog_nobody_waits_for_its_cards() -> None:

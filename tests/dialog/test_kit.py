@@ -106,6 +106,26 @@ async def test_a_skill_that_the_model_activated_stays_in_force_and_is_not_offere
     assert [spec.name for spec in mock.requests[3].options.tools] == ["activate_skill"]
 
 
+async def test_a_skill_goes_with_the_message_in_which_the_model_activated_it() -> None:
+    wanted = (call("c1", "activate_skill", name="rhyme"),)
+    mock = MockProvider().queue_text("a").queue_tool_calls(*wanted).queue_text("b").queue_text("c")
+    dialog = center_of(mock).new_dialog()
+    for name in ("rhyme", "brief"):
+        dialog.add_skill(Skill(name=name, description="d", instructions=f"Be {name}."))
+    await finished(dialog.activate_skill("brief").send("hello"))
+    await finished(dialog.send("a poem"))
+    assert dialog.active_skills == ("brief", "rhyme")
+    assert (await dialog.branch()).active_skills == ("brief", "rhyme")
+    assert (await dialog.branch(3)).active_skills == ("brief",)
+    copy = Center().new_dialog()
+    copy.from_dict(dialog.to_dict())
+    assert copy.clear_messages().active_skills == ("brief",)
+    dialog.activate_skill("rhyme").truncate_to(3)  # a person decided, and it stays
+    assert dialog.active_skills == ("brief", "rhyme")
+    await finished(dialog.run())
+    assert mock.requests[-1].messages[0].text.count("Be rhyme.") == 1
+
+
 async def test_a_model_activates_no_more_skills_than_can_be_read_back() -> None:
     offered = [
         Skill(name="rhyme", description="d"),

@@ -1,6 +1,7 @@
 """A dialog as a dict and back, in this center and in another, and hostile dicts refused."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -111,6 +112,9 @@ def test_an_id_that_is_open_already_is_refused_and_nothing_changes() -> None:
         ({"messages": {"a": 1}}, "the messages of a saved dialog are not a list; mend or leave them out"),
         ({"messages": ["text"]}, "message 0 of a saved dialog is not an object; mend or leave it out"),
         ({"messages": [{"kind": "Text"}]}, "message 0 of a saved dialog: not an entry of a conversation"),
+        ({"summary": {"entries": -1}}, "these are not a dialog's settings: Expected `int` >= 0"),
+        ({"guides": [-1]}, "these are not a dialog's settings: Expected `int` >= 0"),
+        ({"taught": {"s": "early"}}, "these are not a dialog's settings: Expected `int`, got `str`"),
         ({"providerId": 7}, "these are not a dialog's settings: Expected `str`, got `int`"),
         ({"system": "x" * 300_000}, "a name or the system text is too long; shorten it"),
         ({"capabilityRequirement": ["sight"]}, "there is no capability 'sight'"),
@@ -128,6 +132,14 @@ def test_a_hostile_dict_is_refused_with_its_place_and_changes_nothing(
     with pytest.raises(UsageError, match=why):
         dialog.from_dict({**FIELDS, **fields})
     assert (said(dialog), dialog.model_id) == ([("user", "stays")], "m")
+
+
+@pytest.mark.parametrize("nothing", [None, [], "id: 7"])
+def test_what_is_no_object_is_neither_a_dialog_nor_settings(nothing: Any) -> None:
+    with pytest.raises(UsageError, match=r"a saved dialog is an object, and this is .*; give what to_dict"):
+        Center().new_dialog().from_dict(nothing)
+    with pytest.raises(UsageError, match="what a center is set to is an object, and this is"):
+        Center().from_dict(nothing)
 
 
 json = st.recursive(

@@ -23,7 +23,7 @@ from dialoom.dialog.kit_codec import kit_from_dict, kit_to_dict
 from dialoom.dialog.kit_owner import KitOwner
 from dialoom.dialog.policy import RunBase, RunPolicy
 from dialoom.dialog.providers import ProviderRegistry
-from dialoom.dialog.settings import DialogSettings, check_capability
+from dialoom.dialog.settings import DialogSettings, check_capability, check_fields
 from dialoom.dialog.tool_servers import ToolServers
 from dialoom.dialog.tool_source import ToolSource
 from dialoom.graph import MemoryCheckpointStore
@@ -221,6 +221,7 @@ class Center(KitOwner):
 
         A provider it names that is not here is passed over.
         """
+        check_fields(fields, "what a center is set to")
         if fields.get("format", FORMAT) != FORMAT:
             raise UsageError(f"these settings are of format {fields.get('format')}; {FORMAT} is known here")
         try:

@@ -89,11 +89,12 @@ class Choices(KitOwner):
         active = tuple(dict.fromkeys((*self.active_skills, name)))
         if len(active) > MAX_GUIDES:
             raise UsageError(f"{MAX_GUIDES} skills are active here, the most there can be; switch one off")
-        return self._set(active_skills=active)
+        return self._set(active_skills=active, taught=self._taught_but(name))
 
     def deactivate_skill(self, name: str) -> Self:
         """Switch a skill off again; one that is not on stays so."""
-        return self._set(active_skills=tuple(each for each in self.active_skills if each != name))
+        active = tuple(each for each in self.active_skills if each != name)
+        return self._set(active_skills=active, taught=self._taught_but(name))
 
     def get_tool(self, name: str) -> Tool | None:
         """Return the tool `name`, the dialog's own first, then the center's; None when neither has it."""
@@ -112,6 +113,10 @@ class Choices(KitOwner):
 
     def set_kit(self, kit: Kit) -> Self:
         return self._set(kit=kit)
+
+    def _taught_but(self, name: str) -> dict[str, int]:
+        """Return which skills a model switched on, but for one that a person decides about now."""
+        return {each: at for each, at in self._journal.settings.taught.items() if each != name}
 
     def _kit(self) -> Kit:
         """Return what is in force: the dialog's own kit over the center's."""

@@ -183,14 +183,24 @@ class Dialog(Spoken):
         return twin
 
     async def regenerate(self) -> "Dialog":
-        """Return a branch without the newest answer and what follows it, ready to `run`."""
-        at = self.find_last_assistant_message()
-        if at < 0:
-            raise UsageError("this dialog has no answer to make anew; run it first")
-        return await self.branch(at)
+        """Return a branch without the newest answer and what follows it, ready to `run`.
+
+        Where the newest question got no answer, because its run was stopped or failed, nothing is left out.
+        """
+        self._check_idle()
+        transcript = self._journal.transcript
+        while (newest := transcript.newest_said()) is None and transcript.start:
+            await self._journal.hold(transcript.start - 1)
+        if newest is None:
+            raise UsageError("this dialog has nothing to answer anew; send it a text")
+        at, role = newest
+        return await self.branch(None if role == "user" else at)
 
     async def edit(self, index: int, text: str) -> "Dialog":
         """Return a branch that ends with the user's message `index`, now saying `text`, ready to `run`."""
+        self._check_idle()
+        if 0 <= index < self.message_count:
+            await self._journal.hold(index)
         entry = self.message(index)
         if not isinstance(entry, TextEntry) or entry.role != "user":
             raise UsageError(f"message {index} is not a text of the user; edit one that is")
@@ -302,7 +312,8 @@ class Dialog(Spoken):
 
     async def _store_branch(self, branch: Conversation) -> str:
         """Store a branch, with the cards that this dialog waits for as cancelled; return its id."""
-        settings = msgspec.structs.replace(self._journal.settings, branch_from_id=self.id)
+        settings = self._journal.settings.until(len(branch.entries))
+        settings = msgspec.structs.replace(settings, branch_from_id=self.id)
         branch.update(HeaderChange(settings={**branch.header.settings, KEY: settings.to_dict()}))
         if self._standing is not None:
             cards = Cards(self._base.cards, self._base.forms, branch.entries)

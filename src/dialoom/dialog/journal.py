@@ -20,6 +20,7 @@ from dialoom.conversation import (
     Record,
     TextEntry,
     Truncate,
+    fold,
 )
 from dialoom.dialog.settings import KEY, MANY_GUIDES, MAX_GUIDES, DialogSettings, is_system_text, settings_in
 from dialoom.dialog.transcript import Transcript
@@ -61,7 +62,8 @@ class Stores(msgspec.Struct, frozen=True):
 class Journal:
     """What was said in one dialog, and what it is set to.
 
-    Changes are made in memory at once and kept in order until `flush` writes them, one flush at a time.
+    Changes are made in memory at once and kept in order until `flush` writes them, one flush at a time. What
+    another program wrote meanwhile is read with them, so that an index is one of the store's once it is written.
     """
 
     def __init__(
@@ -140,9 +142,7 @@ class Journal:
         removed = self.transcript.truncate(keep)
         if removed:
             self._due.append(Truncate(keep))
-            summary = self._settings.summary
-            if summary is not None and keep < summary.entries:
-                self.set(msgspec.structs.replace(self._settings, summary=None))
+            self.set(self._settings.until(keep))
         return removed
 
     async def deliver(self, entries: Sequence[KeyedEntry]) -> tuple[int, ...]:
@@ -154,8 +154,7 @@ class Journal:
             return ()
         async with self._writing:
             await self._flush()
-            grown = await self._write(self._deliver([Append(each.entry, each.key) for each in entries]))
-        return tuple(self.transcript.append(each.entry) for each in entries[len(entries) - grown :])
+            return await self._write(self._deliver([Append(each.entry, each.key) for each in entries]))
 
     async def flush(self) -> None:
         """Write what is due. When this returns the store has all of it; what fails stays due.
@@ -169,6 +168,17 @@ class Journal:
         """Do what `flush` does, but leave no trace of a new dialog in which nothing happened."""
         if self._is_stored or self._due or self._is_header_due:
             await self.flush()
+
+    def index_of(self, entry: Entry) -> int | None:
+        """Return where this very entry stands now, None when it is not among those held."""
+        return next((at for at, each in self.transcript.newest_first() if each is entry), None)
+
+    async def is_outdated(self) -> bool:
+        """Tell whether another program changed the log since it was last written or read here."""
+        if self._length is None:
+            window = await self._stores.conversations.window(self.id, limit=1)
+            return window.total != len(self.transcript)
+        return await self._stores.conversations.append(self.id, ()) != self._length
 
     async def hold(self, start: int) -> None:
         """Read what stands before the entries held, from `start` on at least.
@@ -249,28 +259,52 @@ class Journal:
             # first: a crash between the two must not leave a run to go on behind what was taken back
             await self._stores.erase_thread(self.id)
         self._in_doubt = len(due)
-        await self._append(due)
+        grown = await self._append(due)
         del self._due[: len(due)]
         self._in_doubt = 0
+        if grown > len(due):
+            await self._read_again(due)
 
     async def _look_up(self) -> None:
         """Find out how long the log is, and whether a write that failed had been carried out all the same."""
         if self._length is None or self._in_doubt:
             before = self._length
-            length = await self._append(())
-            if before is not None and length > before:
+            await self._append(())
+            if before is not None and await self._holds(self._due[: self._in_doubt], at=before):
                 del self._due[: self._in_doubt]
             self._in_doubt = 0
 
-    async def _deliver(self, records: Sequence[Record]) -> int:
-        """Append under keys and return how many were new."""
+    async def _holds(self, records: Sequence[Record], *, at: int) -> bool:
+        """Tell whether the stored log has `records`, behind its first `at` ones."""
+        if self._length == at or not records:
+            return False
+        stored = (await self._stores.conversations.load(self.id)).records[at:]
+        return any(
+            stored[start : start + len(records)] == tuple(records)
+            for start in range(len(stored) - len(records) + 1)
+        )
+
+    async def _deliver(self, records: Sequence[Append]) -> tuple[int, ...]:
+        """Append under keys, those that are new, and return their indexes."""
         await self._look_up()
-        before = self._length or 0
-        return await self._append(records) - before
+        grown = await self._append(records)
+        if grown <= len(records):
+            return tuple(self.transcript.append(each.entry) for each in records[len(records) - grown :])
+        await self._read_again(records)
+        return tuple(index for each in records if (index := self.index_of(each.entry)) is not None)
 
     async def _append(self, records: Sequence[Record]) -> int:
+        """Append and return by how much the log is longer than it was when it was last looked at."""
+        before = self._length
         self._length = await self._stores.conversations.append(self.id, records)
-        return self._length
+        return self._length - (before or 0)
+
+    async def _read_again(self, own: Sequence[Record]) -> None:
+        """Hold what the log now shows: other programs wrote in it before `own`, which are its newest."""
+        stored = (await self._stores.conversations.load(self.id)).records[: self._length]
+        kept = stored[: len(stored) - len(own)] if stored[len(stored) - len(own) :] == tuple(own) else None
+        records = stored if kept is None else (*kept, *own)  # the same objects, so that they are found again
+        self.transcript.replace(fold((*records, *self._due)))
 
     async def _write(self, work: Coroutine[Any, Any, T]) -> T:
         """Carry out `work` to its end, also when the caller is cancelled: what is written must be known."""

@@ -231,7 +231,11 @@ class DialogRun:
             names = [name for name in names if name in known]
             active = tuple(dict.fromkeys((*settings.active_skills, *names)))
             active = active[:MAX_GUIDES]  # one too many was refused by its tool
-            self._journal.set(msgspec.structs.replace(settings, active_skills=active))
+            here = len(self._journal.transcript) - 1
+            taught = {name: here for name in active if name not in settings.active_skills}
+            self._journal.set(
+                msgspec.structs.replace(settings, active_skills=active, taught=settings.taught | taught)
+            )
 
     async def _end(self, agent: AgentResult) -> Ended:
         result = DialogResult(

@@ -12,6 +12,7 @@ from dialoom.dialog.settings import (
     MANY_GUIDES,
     MAX_GUIDES,
     DialogSettings,
+    check_fields,
     is_system_text,
     settings_from_dict,
 )
@@ -38,6 +39,7 @@ def saved_dict(dialog_id: str, settings: DialogSettings, entries: Iterable[Entry
 
 def read_saved(fields: Mapping[str, object]) -> Saved:
     """Read `saved_dict` back, unknown fields left aside. Raises `UsageError` with what is wrong where."""
+    check_fields(fields, "a saved dialog")
     dialog_id = fields.get("id")
     if dialog_id is not None and not isinstance(dialog_id, str):
         raise UsageError("the id of a saved dialog is not text; write it in quotes, or leave it out")
@@ -45,7 +47,7 @@ def read_saved(fields: Mapping[str, object]) -> Saved:
     settings, entries = settings_from_dict(fields), tuple(_entries(fields.get("messages", ())))
     if sum(map(is_system_text, entries)) > MAX_GUIDES:
         raise UsageError(MANY_GUIDES)
-    return Saved(known_id, settings, entries)
+    return Saved(known_id, settings.until(len(entries)), entries)
 
 
 def _entries(messages: object) -> Iterable[Entry]:

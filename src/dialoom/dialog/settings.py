@@ -1,7 +1,7 @@
 """What a dialog is set to: the choice of model, the system text, the kit of its own. Kept beside the log."""
 
 from collections.abc import Iterable, Mapping
-from typing import Final, cast
+from typing import Annotated, Final, TypeAlias, cast
 
 import msgspec
 
@@ -21,23 +21,27 @@ MAX_GUIDES = 64
 MANY_GUIDES: Final = f"a dialog has at most {MAX_GUIDES} system texts; put some of them together in one"
 
 
+Place: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
+"""Where something stands in a log, or how many of its entries there are."""
+
+
 class KeptSummary(msgspec.Struct, frozen=True):
     """What stands for the first `entries` of a log in the view of a model.
 
     `tried` is how long the log was when a newer one could not be had, 0 since the last that could.
     """
 
-    entries: int = 0
+    entries: Place = 0
     text: str = ""
-    tried: int = 0
+    tried: Place = 0
 
 
 class DialogSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The choices of one dialog. An empty id leaves the choice to the center or the provider.
 
     `guides` are the places in the log where system texts stand, so that opening a long dialog can read them
-    without reading all. `active_skills` are the skills a person switched on. `summary` is what a model reads
-    of the oldest turns.
+    without reading all. `active_skills` are the skills that are on; `taught` has those of them that a model
+    switched on, each with the place where it did. `summary` is what a model reads of the oldest turns.
     """
 
     provider_id: str = ""
@@ -46,9 +50,24 @@ class DialogSettings(msgspec.Struct, frozen=True, kw_only=True):
     system: str = ""
     branch_from_id: str = ""
     active_skills: tuple[str, ...] = ()
+    taught: dict[str, int] = {}
     guides: tuple[int, ...] = ()
     summary: KeptSummary | None = None
     kit: Kit = EMPTY_KIT
+
+    def until(self, count: int) -> "DialogSettings":
+        """Return the settings of the first `count` messages: what came of later ones is not in them."""
+        taught = {name: place for name, place in self.taught.items() if place < count}
+        told = self.summary is not None and self.summary.entries <= count
+        return msgspec.structs.replace(
+            self,
+            active_skills=tuple(
+                name for name in self.active_skills if name in taught or name not in self.taught
+            ),
+            taught=taught,
+            guides=tuple(at for at in self.guides if at < count),
+            summary=self.summary if told else None,
+        )
 
     def to_dict(self) -> dict[str, object]:
         """Return the settings as JSON values, tools left out."""
@@ -59,6 +78,7 @@ class DialogSettings(msgspec.Struct, frozen=True, kw_only=True):
             "system": self.system,
             "branchFrom": self.branch_from_id,
             "activeSkills": list(self.active_skills),
+            "taught": dict(self.taught),
             "guides": list(self.guides),
             "summary": msgspec.to_builtins(self.summary),
             **kit_to_dict(self.kit),
@@ -74,13 +94,22 @@ class _Stored(msgspec.Struct, frozen=True, rename="camel"):
     system: str = ""
     branch_from: str = ""
     active_skills: tuple[str, ...] = ()
-    guides: tuple[int, ...] = ()
+    taught: dict[str, Place] = {}
+    guides: tuple[Place, ...] = ()
     summary: KeptSummary | None = None
 
 
 def is_system_text(entry: Entry) -> bool:
     """Tell whether `entry` stands in the system text of a dialog, wherever in the log it is."""
     return isinstance(entry, TextEntry) and entry.role == "system"
+
+
+def check_fields(fields: object, what: str) -> None:
+    """Raise `UsageError` unless `fields` can be those of `what`, such as a saved dialog."""
+    if not isinstance(fields, Mapping):
+        raise UsageError(
+            f"{what} is an object, and this is {type(fields).__name__}; give what to_dict returned"
+        )
 
 
 def settings_from_dict(fields: Mapping[str, object]) -> DialogSettings:
@@ -102,6 +131,7 @@ def settings_from_dict(fields: Mapping[str, object]) -> DialogSettings:
         system=replace_surrogates(stored.system),
         branch_from_id=stored.branch_from,
         active_skills=stored.active_skills[:MAX_GUIDES],
+        taught={name: at for name, at in stored.taught.items() if name in stored.active_skills},
         guides=stored.guides[:MAX_GUIDES],
         summary=stored.summary,
         kit=kit_from_dict(fields),

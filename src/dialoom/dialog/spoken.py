@@ -227,4 +227,4 @@ def _entries(message: Entry | Message | Role, content: str) -> Iterable[Entry]:
             )
 
 
-_COPIED = ("provider_id", "model_id", "requirement", "system", "active_skills")
+_COPIED = ("provider_id", "model_id", "requirement", "system", "active_skills", "taught")

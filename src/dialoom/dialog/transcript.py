@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from dialoom.conversation import Entry, TextEntry
 from dialoom.dialog.errors import NotLoadedError
+from dialoom.llm import Role
 
 
 class Transcript:
@@ -34,6 +35,10 @@ class Transcript:
         self._entries[:0] = entries
         self.start = start
 
+    def replace(self, entries: Iterable[Entry]) -> None:
+        """Hold `entries`, which are all there are, in place of what is held."""
+        self._entries, self.start = list(entries), 0
+
     def truncate(self, keep: int) -> int:
         """Keep the first `keep` entries and return how many went."""
         removed = max(0, len(self) - keep)
@@ -57,6 +62,13 @@ class Transcript:
         """Yield index and entry from the end to as far as was read."""
         for at in range(len(self._entries) - 1, -1, -1):
             yield self.start + at, self._entries[at]
+
+    def newest_said(self) -> tuple[int, Role] | None:
+        """Return where a user or an assistant said something last, and which of them, as far as was read."""
+        for index, entry in self.newest_first():
+            if isinstance(entry, TextEntry) and entry.role in {"user", "assistant"}:
+                return index, entry.role
+        return None
 
     def recent(self, messages: int, *, before: int) -> tuple[Entry, ...]:
         """Return at least `messages` entries before the index `before`, if so many are held.
