@@ -11,8 +11,8 @@ from mcp.server.lowlevel.server import Server
 from pydantic import TypeAdapter
 
 from dialoom.mcp import MCPAnswers, MCPClient, MCPOptions
-from dialoom.mcp.asking import Elicit, ShowProgress
 from dialoom.mcp.config import MCPServerConfig
+from dialoom.mcp.inputs import Elicit, OnProgress
 from mcp import Client, MCPError
 
 ANY = {"type": "object", "properties": {"words": {"type": "string"}}}
@@ -117,7 +117,7 @@ class OfficialClient:
         name: str,
         arguments: Mapping[str, object],
         *,
-        on_progress: ShowProgress | None = None,
+        on_progress: OnProgress | None = None,
         on_elicit: Elicit | None = None,
         input_responses: Mapping[str, Mapping[str, object]] | None = None,
         request_state: str | None = None,

@@ -15,9 +15,9 @@ from mcp_types import (
     methods,
 )
 
-from dialoom.mcp import Oversize
+from dialoom.mcp import Oversize, Skipped
 from dialoom.mcp.sdk.parse import LONGEST_SALVAGE, find_id, parse_line
-from dialoom.mcp.sdk.repair import MOST_PENDING, Dropped, FrameRepair
+from dialoom.mcp.sdk.repair import MOST_PENDING, FrameRepair
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -159,7 +159,7 @@ def test_a_listing_keeps_its_cursor_and_its_good_items() -> None:
         "resultType": "complete",
         "cacheScope": "private",
     }
-    assert list(repair.dropped) == [Dropped("prompts", "", "prompts.0.name: Input should be a valid string")]
+    assert list(repair.dropped) == [Skipped("prompts", "", "prompts.0.name: Input should be a valid string")]
 
 
 def test_a_new_listing_forgets_what_the_last_one_left_out_and_the_next_page_does_not() -> None:

@@ -1,5 +1,6 @@
 """Tool servers over MCP: reached, watched, their tools made ours; and dialoom as such a server."""
 
+from dialoom.mcp.catalog import Skipped as Skipped
 from dialoom.mcp.client import MCPClient as MCPClient
 from dialoom.mcp.client import ServerFacts as ServerFacts
 from dialoom.mcp.config import MCPServerConfig as MCPServerConfig
@@ -18,7 +19,6 @@ from dialoom.mcp.memory import MemoryTransport as MemoryTransport
 from dialoom.mcp.options import MCPOptions as MCPOptions
 from dialoom.mcp.sampling import Sampling as Sampling
 from dialoom.mcp.sampling import SamplingRequest as SamplingRequest
-from dialoom.mcp.session import Skipped as Skipped
 from dialoom.mcp.stdio import StdioTransport as StdioTransport
 from dialoom.mcp.tokens import FileTokenStore as FileTokenStore
 from dialoom.mcp.tokens import Login as Login

@@ -8,31 +8,28 @@ again with the answer at hand. Where nobody can be asked the server is told so.
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import Any, Final, Protocol, TypeAlias, cast
+from typing import Any, Final, Protocol, cast
 
 import msgspec
 
 from dialoom.base.errors import DialoomError, UsageError
 from dialoom.base.text import one_line
 from dialoom.llm.json_schema import JsonSchema
+from dialoom.mcp.asked import CANCELLED
 from dialoom.mcp.errors import McpError
-from dialoom.mcp.inputs import Elicit, with_defaults
+from dialoom.mcp.inputs import Elicit, Fields, OnProgress, with_defaults
 from dialoom.mcp.json_shapes import object_of
 from dialoom.mcp.question_fields import DONE, fields_of_page, fields_of_schema
 from dialoom.mcp.results import clean_text
 from dialoom.net.address import safe_url, split_url
 from dialoom.tools.context import ToolContext
 
-Fields: TypeAlias = Mapping[str, object]
-ShowProgress: TypeAlias = Callable[[float, float | None, str | None], None]
-
 MAX_LEGS: Final = 10
 """So often one call may come back with another question."""
 MAX_QUESTIONS: Final = 20
 """So many things it may ask at once."""
-_CANCEL: Final[Fields] = {"action": "cancel"}
 
 
 class DumpsItself(Protocol):
@@ -53,7 +50,7 @@ class CallsTools(Protocol):
         name: str,
         arguments: Mapping[str, object],
         *,
-        on_progress: ShowProgress | None = None,
+        on_progress: OnProgress | None = None,
         on_elicit: Elicit | None = None,
         input_responses: Mapping[str, Fields] | None = None,
         request_state: str | None = None,
@@ -198,7 +195,7 @@ class AskingCall:
         try:
             return self._ctx.ask(question, key=key, schema=partial(answer_of, params))
         except UsageError:  # run by nobody who could ask
-            return _CANCEL
+            return CANCELLED
 
     def _show(self, progress: float, total: float | None, message: str | None) -> None:
         self._ctx.emit({"progress": progress, "total": total, "message": one_line(message or "", 300)})

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import Final, Generic, TypeVar
 
+import msgspec
+
 from dialoom.mcp.changes import ListChanges, ListKind
 from dialoom.mcp.errors import McpError
 
@@ -11,6 +13,16 @@ MOST_PAGES: Final = 1000
 MOST_ITEMS: Final = 10_000
 
 Item = TypeVar("Item")
+
+
+class Skipped(msgspec.Struct, frozen=True):
+    """An item that a listing left out: of which list, which, and what is wrong with it."""
+
+    kind: str
+    name: str
+    reason: str
+
+
 FetchPage = Callable[[str | None], Awaitable[tuple[Sequence[Item], str | None]]]
 """Asks for the page at a cursor; returns its items and the cursor of the next page."""
 

@@ -5,20 +5,18 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import msgspec
 
-from dialoom.mcp.catalog import Listing
+from dialoom.mcp.catalog import Listing, Skipped
 from dialoom.mcp.changes import ListKind, OnChange
 from dialoom.mcp.config import MCPServerConfig
 from dialoom.mcp.config_fields import McpTimeouts
 from dialoom.mcp.connection import ConnectionState, Live
 from dialoom.mcp.errors import McpError
-from dialoom.mcp.inputs import Elicit, Fields
+from dialoom.mcp.inputs import Elicit, Fields, OnNotice, OnProgress
 from dialoom.mcp.options import MCPOptions
 from dialoom.mcp.patience import Patience
 from dialoom.mcp.session import (
     MakeRoute,
-    OnNotice,
     ServerSession,
-    Skipped,
     route_by_config,
     route_in_process,
     route_of_lines,
@@ -27,9 +25,6 @@ from dialoom.mcp.transport import LineTransport
 
 if TYPE_CHECKING:
     import mcp_types as types
-
-OnProgress = Callable[[float, float | None, str | None], None]
-"""Told how far a call is: the progress, the total where it is known, and words."""
 
 
 class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,7 +18,7 @@ from dialoom.mcp.config_fields import (
     TYPES,
     WRITTEN,
     Auth,
-    Fields,
+    ConfigFields,
     InheritEnv,
     MCPSettings,
     McpTimeouts,
@@ -29,8 +29,6 @@ from dialoom.mcp.redact import redact_fields
 from dialoom.net.address import split_url
 
 MAX_CONFIG_BYTES: Final = 1 << 20
-
-
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE: Final = re.compile(r"(?! )[^\x00-\x1f\x7f]*(?<! )")
 
@@ -51,7 +49,7 @@ class MCPServerConfig:
     def __init__(self, name: str = "", **settings: Unpack[MCPSettings]) -> None:
         self._name = name
         self._raw: dict[str, object] = {}
-        self._fields = Fields()
+        self._fields = ConfigFields()
         self._misread: dict[str, str] = {}
         for key, value in settings.items():
             if key != "transport" and key not in TYPES:
@@ -222,7 +220,7 @@ class MCPServerConfig:
 
     def to_dict(self) -> dict[str, object]:
         """Return the config as JSON values: the common fields, and what else was set or read."""
-        written = _copied(Fields())
+        written = _copied(ConfigFields())
         fields: dict[str, object] = {"name": self._name, "transport": WRITTEN[Transport.STDIO]}
         fields |= {NAMES[key]: written[NAMES[key]] for key in NAMES if key in ALWAYS_WRITTEN}
         return fields | _copied(self._raw)
@@ -238,7 +236,7 @@ class MCPServerConfig:
         name = raw.pop("name", self._name)
         if not isinstance(name, str):
             raise UsageError("the name of an mcp server is not text; write it in quotes")
-        self._name, self._raw, self._fields, self._misread = name, raw, Fields(), {}
+        self._name, self._raw, self._fields, self._misread = name, raw, ConfigFields(), {}
         for key, field in NAMES.items():
             if field in raw:
                 self._read(key, raw[field])
@@ -332,7 +330,7 @@ def _is_address(url: str) -> bool:
     return True
 
 
-def _copied(fields: Mapping[str, object] | Fields) -> dict[str, object]:
+def _copied(fields: Mapping[str, object] | ConfigFields) -> dict[str, object]:
     try:
         return msgspec.json.decode(msgspec.json.encode(fields), type=dict[str, object])
     except (TypeError, ValueError, RecursionError) as error:

@@ -32,8 +32,9 @@ class McpTimeouts(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omi
     grace: float = 1.5
     """A child has this long to end when its input is closed, and as long again after it is told to."""
     reconnect: float = 0.2
-    """Before the first attempt to connect again; doubles with each."""
+    """Before the first attempt to connect again; each later wait is three times as long."""
     max_reconnect: float = 10.0
+    """No wait before an attempt is longer, but for a fifth that keeps clients out of step."""
 
     def __post_init__(self) -> None:
         for field in self.__struct_fields__:
@@ -93,7 +94,7 @@ class MCPSettings(TypedDict, total=False):
     subscribe: bool
 
 
-class Fields(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class ConfigFields(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The fields as they are understood. `transport` stands apart: any value of it is understood."""
 
     command: str = ""
@@ -128,5 +129,5 @@ READ: Final = {
 ALWAYS_WRITTEN: Final = frozenset(
     {"command", "arguments", "environment", "url", "headers", "enabled", "auto_start"}
 )
-NAMES: Final = {field.name: field.encode_name for field in msgspec.structs.fields(Fields)}
-TYPES: Final = {field.name: field.type for field in msgspec.structs.fields(Fields)}
+NAMES: Final = {field.name: field.encode_name for field in msgspec.structs.fields(ConfigFields)}
+TYPES: Final = {field.name: field.type for field in msgspec.structs.fields(ConfigFields)}

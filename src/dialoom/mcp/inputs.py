@@ -8,11 +8,16 @@ import msgspec
 from dialoom.mcp.sampling import Sampling
 
 Fields: TypeAlias = Mapping[str, object]
+"""An object of the protocol, as JSON values."""
 Elicit: TypeAlias = Callable[[Fields], Awaitable[Fields]]
 """Asks a person. It is given the params of the protocol's `elicitation/create` as JSON values: the server's
 `message`, and a `requestedSchema` for a form or a `url` to visit. It returns `{"action": "accept", "content":
 {...}}`, `{"action": "decline"}` or `{"action": "cancel"}`. What it raises ends the call that led to the
 question, and reaches that call's caller."""
+OnProgress: TypeAlias = Callable[[float, float | None, str | None], None]
+"""Told how far a call is: the progress, the total where it is known, and words."""
+OnNotice: TypeAlias = Callable[[str, Fields], None]
+"""Told the method and the params of each notice of the server, as JSON values; must not block."""
 
 
 class MCPAnswers(msgspec.Struct, frozen=True, kw_only=True):

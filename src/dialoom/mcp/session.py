@@ -13,14 +13,14 @@ from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line
 from dialoom.mcp.asked import Asker
 from dialoom.mcp.backoff import Backoff
-from dialoom.mcp.catalog import all_pages
+from dialoom.mcp.catalog import Skipped, all_pages
 from dialoom.mcp.changes import KINDS, ListChanges, ListKind
 from dialoom.mcp.config import MCPServerConfig
 from dialoom.mcp.config_fields import Transport
 from dialoom.mcp.connection import Connection, ConnectionState, Live, Route
 from dialoom.mcp.errors import McpError
 from dialoom.mcp.expand import expand
-from dialoom.mcp.inputs import Elicit, Fields
+from dialoom.mcp.inputs import Elicit, Fields, OnNotice
 from dialoom.mcp.options import MCPOptions
 from dialoom.mcp.patience import Patience
 from dialoom.mcp.subscriptions import Wanted
@@ -29,8 +29,6 @@ from dialoom.mcp.transport import LineTransport
 _log = logging.getLogger("dialoom.mcp")
 
 T = TypeVar("T")
-OnNotice = Callable[[str, Fields], None]
-"""Told the method and the params of each notice of the server, as JSON values; must not block."""
 
 
 class RouteParts(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,14 +49,6 @@ _LISTS: Final[Mapping[str, tuple[ListKind, str]]] = {
     "prompts": ("prompts", "name"),
 }
 _CHANGED: Final[Mapping[str, ListKind]] = {f"notifications/{kind}/list_changed": kind for kind in KINDS}
-
-
-class Skipped(msgspec.Struct, frozen=True):
-    """An item that a listing left out: of which list, which, and what is wrong with it."""
-
-    kind: str
-    name: str
-    reason: str
 
 
 class ServerSession:
@@ -117,7 +107,7 @@ class ServerSession:
         found, repeated = await all_pages(page, server=self.config.name, key=attrgetter(key))
         dropped = (each for each in live.link.repair.dropped if each.kind == kind)
         self.skipped[kind] = (
-            *(Skipped(each.kind, each.name, each.reason) for each in dropped),
+            *dropped,
             *(Skipped(kind, one_line(getattr(each, key), 128), "comes twice") for each in repeated),
         )
         return found
@@ -218,9 +208,10 @@ def route_of_lines(make: Callable[[], LineTransport]) -> MakeRoute:
     """Return what leads to transports of the program's own."""
 
     def make_route(parts: RouteParts) -> Route:
-        from dialoom.mcp.sdk.routes import LineRoute
+        from dialoom.mcp.sdk.routes import GivenRoute
+        from dialoom.mcp.sdk.streams import LineStreams
 
-        return LineRoute(make, parts.callbacks)
+        return GivenRoute(lambda link: LineStreams(make(), link), parts.callbacks)
 
     return make_route
 
@@ -229,8 +220,8 @@ def route_in_process(server: object) -> MakeRoute:
     """Return what leads to a server object of the SDK."""
 
     def make_route(parts: RouteParts) -> Route:
-        from dialoom.mcp.sdk.routes import InProcessRoute
+        from dialoom.mcp.sdk.routes import GivenRoute
 
-        return InProcessRoute(server, parts.callbacks)
+        return GivenRoute(lambda _: server, parts.callbacks)
 
     return make_route

@@ -141,7 +141,9 @@ class MCPToolSync:
         """
         tool = self._own.get(name)
         if tool is None:
-            raise UsageError(f"there is no tool {one_line(name, 80)!r} of this server")
+            raise UsageError(
+                f"there is no tool {one_line(name, 80)!r} of this server; sync first, or see `digests`"
+            )
         self._accepted[name] = tool.definition.digest
         tool.changed = tool.blocked = False
         tool.options = self._tool_options(tool.definition, changed=False)

@@ -1,7 +1,7 @@
 """A server's questions and notices, between the SDK's types and JSON values."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -10,12 +10,10 @@ import mcp_types as types
 from pydantic import FileUrl
 
 from dialoom.base.errors import DialoomError
-from dialoom.mcp.inputs import Elicit, MCPAnswers, with_defaults
+from dialoom.mcp.inputs import Elicit, MCPAnswers, OnNotice, with_defaults
 from dialoom.mcp.sampling import Sampling, SamplingRequest, answer, sampling_messages
 
 _log = logging.getLogger("dialoom.mcp")
-
-OnNotice = Callable[[str, Mapping[str, object]], None]
 
 _REFUSED: Final = -1
 

@@ -10,8 +10,8 @@ import httpx2
 
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
 from dialoom.mcp.backoff import Backoff
-from dialoom.mcp.transport import MAX_MESSAGE_BYTES
-from dialoom.net.sse import SseEvent, SseParser
+from dialoom.mcp.sdk.outlet import read_events
+from dialoom.net.sse import SseEvent
 
 _log = logging.getLogger("dialoom.mcp")
 
@@ -73,9 +73,8 @@ class NoticeStream(httpx2.AsyncByteStream):
         self._opened += 1
         if self._opened > 1:
             self._on_gap()
-        parser = SseParser(max_line_bytes=MAX_MESSAGE_BYTES, max_event_bytes=MAX_MESSAGE_BYTES)
-        async for piece in response.aiter_bytes():
-            for event in parser.feed(piece):
+        async with aclosing(read_events(response)) as events:
+            async for event in events:
                 self._last_id = event.id
                 if event.data:
                     self._backoff.reset()

@@ -1,9 +1,12 @@
 """The HTTP client a connection sends through, with what its config adds to each request."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
 import httpx2
+
+from dialoom.mcp.transport import MAX_MESSAGE_BYTES
+from dialoom.net.sse import SseEvent, SseParser
 
 
 class Outlet:
@@ -42,3 +45,11 @@ async def read_bounded(response: httpx2.Response, limit: int) -> bytes | None:
         return bytes(body)
     finally:
         await response.aclose()
+
+
+async def read_events(response: httpx2.Response) -> AsyncGenerator[SseEvent]:
+    """Give the events of a stream as they come, each of at most `MAX_MESSAGE_BYTES`."""
+    parser = SseParser(max_line_bytes=MAX_MESSAGE_BYTES, max_event_bytes=MAX_MESSAGE_BYTES)
+    async for piece in response.aiter_bytes():
+        for event in parser.feed(piece):
+            yield event

@@ -23,6 +23,7 @@ from mcp_types.version import KNOWN_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from dialoom.base.text import one_line
+from dialoom.mcp.catalog import Skipped
 
 MOST_PENDING: Final = 10_000
 MOST_DROPPED: Final = 1_000
@@ -43,14 +44,6 @@ Raw = dict[str, Any]
 """A JSON object as the SDK hands it over; it is read here and parsed there."""
 
 
-class Dropped(NamedTuple):
-    """An item of a listing that was left out: which, and what is wrong with it."""
-
-    kind: str
-    name: str
-    reason: str
-
-
 class _Asked(NamedTuple):
     method: str
     version: str
@@ -63,7 +56,7 @@ class FrameRepair:
     """
 
     def __init__(self) -> None:
-        self.dropped: deque[Dropped] = deque(maxlen=MOST_DROPPED)
+        self.dropped: deque[Skipped] = deque(maxlen=MOST_DROPPED)
         self.capabilities: Raw | None = None
         """What the server said it can do, None before the handshake."""
         self._asked: dict[RequestId, _Asked] = {}
@@ -146,7 +139,7 @@ class FrameRepair:
             if reason is None:
                 kept.append(item)
             else:
-                self.dropped.append(Dropped(key, _name_of(item), reason))
+                self.dropped.append(Skipped(key, _name_of(item), reason))
         return {**bare, key: kept}
 
     def _forget_dropped(self, kind: str) -> None:

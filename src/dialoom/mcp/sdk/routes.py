@@ -24,7 +24,7 @@ from dialoom.mcp.sdk.soft import HTTP, SoftClient, failure_of, refusal_of
 from dialoom.mcp.sdk.sse import SseTransport
 from dialoom.mcp.sdk.streams import LineStreams, Link, Reader, SdkStreams, Writer
 from dialoom.mcp.stdio import StdioTransport, child_environment
-from dialoom.mcp.transport import MAX_MESSAGE_BYTES, LineTransport
+from dialoom.mcp.transport import MAX_MESSAGE_BYTES
 from dialoom.net.address import is_loopback, split_url
 
 _NOTIFYING: Final = frozenset({"tools", "resources", "prompts", "logging"})
@@ -65,34 +65,23 @@ class StdioRoute:
         return None
 
 
-class LineRoute:
-    """Leads to whatever `make` makes: a transport of the user's own, fresh for each connection."""
+class GivenRoute:
+    """Leads to what the program gives for each link: streams of its own, or a server object of the SDK."""
 
     redaction = Redaction()
 
-    def __init__(self, make: Callable[[], LineTransport], callbacks: Callbacks) -> None:
-        self._make = make
+    def __init__(self, give: Callable[[Link], object], callbacks: Callbacks) -> None:
+        self._give = give
         self._callbacks = callbacks
 
     def open(self, link: Link, *, mode: str) -> mcp.Client:
-        return mcp.Client(LineStreams(self._make(), link), mode=mode, **self._callbacks)
+        return mcp.Client(cast("Any", self._give(link)), mode=mode, **self._callbacks)
 
     def child(self) -> McpFacts:
         return NO_FACTS
 
     def fallback(self, error: McpError) -> None:  # noqa: ARG002 - of the protocol
         return None
-
-
-class InProcessRoute(LineRoute):
-    """Leads to a server object of the SDK in this process, without a transport."""
-
-    def __init__(self, server: object, callbacks: Callbacks) -> None:
-        self._server = server
-        self._callbacks = callbacks
-
-    def open(self, link: Link, *, mode: str) -> mcp.Client:  # noqa: ARG002 - of the protocol
-        return mcp.Client(cast("Any", self._server), mode=mode, **self._callbacks)
 
 
 class HttpRoute:

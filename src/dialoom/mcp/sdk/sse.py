@@ -1,22 +1,22 @@
 """The older remote way, HTTP with server-sent events: one stream of answers, and a POST for each message."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from contextlib import aclosing, suppress
 from typing import Final
 from urllib.parse import urljoin, urlsplit
 
 import httpx2
 import msgspec
+from mcp_types import INTERNAL_ERROR
 
 from dialoom.mcp.errors import McpError
-from dialoom.mcp.sdk.outlet import Outlet, read_bounded
-from dialoom.mcp.transport import MAX_MESSAGE_BYTES, Line
-from dialoom.net.sse import SseEvent, SseParser
+from dialoom.mcp.sdk.outlet import Outlet, read_bounded, read_events
+from dialoom.mcp.transport import Line
+from dialoom.net.sse import SseEvent
 
 MOST_UNREAD: Final = 1024
 _UNREAD_ANSWER: Final = 64 * 1024
-_FAILED: Final = -32603
 
 
 class SseTransport:
@@ -83,7 +83,7 @@ class SseTransport:
     async def _take_in(self) -> None:
         headers = {"accept": "text/event-stream", "cache-control": "no-store"}
         response = await self._outlet.send(self._outlet.build("GET", self._url, headers=headers))
-        async with aclosing(response), aclosing(_events(response)) as events:
+        async with aclosing(response), aclosing(read_events(response)) as events:
             response.raise_for_status()
             async for event in events:
                 await self._take(event)
@@ -112,12 +112,5 @@ class SseTransport:
         if "method" not in asked or "id" not in asked:
             return
         message, data = self._explain(failure)
-        error = {"code": _FAILED, "message": message, "data": data}
+        error = {"code": INTERNAL_ERROR, "message": message, "data": data}
         await self._lines.put(msgspec.json.encode({"jsonrpc": "2.0", "id": asked["id"], "error": error}))
-
-
-async def _events(response: httpx2.Response) -> AsyncGenerator[SseEvent]:
-    parser = SseParser(max_line_bytes=MAX_MESSAGE_BYTES, max_event_bytes=MAX_MESSAGE_BYTES)
-    async for piece in response.aiter_bytes():
-        for event in parser.feed(piece):
-            yield event

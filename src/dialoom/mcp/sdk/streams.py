@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from contextvars import Context
 from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 import anyio
 from mcp.client import Transport
@@ -14,6 +14,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, RequestId
 
 from dialoom.base.text import one_line
+from dialoom.mcp.sdk.ends import Source, StreamEnd
 from dialoom.mcp.sdk.parse import Parsed, find_id, parse_line
 from dialoom.mcp.sdk.repair import FrameRepair
 from dialoom.mcp.transport import LineTransport, Oversize
@@ -40,25 +41,7 @@ class Link:
         self.hurry = False
 
 
-class _End:
-    """Closing either stream does nothing: whoever opened the connection closes it."""
-
-    async def aclose(self) -> None:
-        return
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> None:
-        return
-
-
-class Reader(_End):
+class Reader(Source[Item]):
     """What the SDK reads from: `take` gives the next item with its context, None at the end."""
 
     def __init__(self, take: Callable[[], Awaitable[Item | None]], link: Link) -> None:
@@ -75,17 +58,8 @@ class Reader(_End):
             item.message = self._link.repair.received(item.message)
         return item
 
-    def __aiter__(self) -> Self:
-        return self
 
-    async def __anext__(self) -> Item:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-
-class Writer(_End):
+class Writer(StreamEnd):
     """What the SDK writes to; `give` takes one message and raises when the way is gone."""
 
     def __init__(self, give: Callable[[SessionMessage], Awaitable[None]], link: Link) -> None:

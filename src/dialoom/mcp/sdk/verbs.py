@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import mcp_types as types
 from mcp.client import ClientRequestContext
@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from dialoom.base.errors import UsageError
 from dialoom.mcp.connection import Live
+from dialoom.mcp.inputs import OnProgress
 from dialoom.mcp.patience import Patience
 from dialoom.mcp.sdk.soft import http_failure
 
@@ -19,8 +20,6 @@ MOST_ROUNDS: Final = 10
 """So often one call may ask for more input before it is given up."""
 _BETWEEN_ROUNDS: Final = 0.1
 """Before asking again a server that wanted no input, only to be asked again."""
-
-OnProgress: TypeAlias = Callable[[float, float | None, str | None], None]
 
 _CALL: Final = TypeAdapter[Any](types.CallToolResult | types.InputRequiredResult)
 _READ: Final = TypeAdapter[Any](types.ReadResourceResult | types.InputRequiredResult)
@@ -31,12 +30,11 @@ _QUESTION: Final = TypeAdapter[types.InputRequest](types.InputRequest)
 _EMPTY: Final = TypeAdapter[Any](types.EmptyResult)
 
 
-class Round:
+class Round(NamedTuple):
     """What one round of a call brings along: answers to the questions of the last, and the server's note."""
 
-    def __init__(self, replies: types.InputResponses | None = None, state: str | None = None) -> None:
-        self.replies = replies
-        self.state = state
+    replies: types.InputResponses | None = None
+    state: str | None = None
 
 
 FIRST_ROUND: Final = Round()

@@ -42,7 +42,7 @@ class HttpAccess(msgspec.Struct, frozen=True, kw_only=True):
         if self.token is not None and not _TOKEN.fullmatch(self.token):
             raise UsageError("the token of an mcp server cannot be sent in a header; use letters and digits")
         if self.state_key is not None and len(self.state_key) < 32:
-            raise UsageError("the key for the state of an mcp server is shorter than 32 bytes")
+            raise UsageError("the state key of an mcp server is shorter than 32 bytes; make a longer one")
 
     def __repr__(self) -> str:
         return f"HttpAccess(hosts={self.hosts!r}, origins={self.origins!r})"

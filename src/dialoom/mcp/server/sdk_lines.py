@@ -2,13 +2,14 @@
 
 import contextvars
 from contextlib import suppress
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol
 
 import anyio
 from mcp.shared.message import SessionMessage
 from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError
 from pydantic import ValidationError
+
+from dialoom.mcp.sdk.ends import Source
 
 
 class Inbox(Protocol):
@@ -26,7 +27,7 @@ class Outbox(Protocol):
     async def send(self, item: SessionMessage, /) -> None: ...
 
 
-class AnsweredLines:
+class AnsweredLines(Source[SessionMessage]):
     """The messages of `inbox`. A line that is none is answered at `outbox` with id null, unless it is blank.
 
     It is read by one task, as the package's own streams are.
@@ -50,26 +51,6 @@ class AnsweredLines:
 
     async def aclose(self) -> None:
         await self._inbox.aclose()
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> SessionMessage:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> None:
-        await self.aclose()
 
 
 def _answer(error: Exception) -> JSONRPCError | None:
