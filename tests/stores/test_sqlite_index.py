@@ -237,7 +237,8 @@ def test_a_reader_where_nothing_can_be_made_takes_the_file_as_it_is(opened, tmp_
     store = opened()
     store.replace_documents([one("a", 1, 0)])
     store.close()
-    (tmp_path / "index.sqlite-shm").mkdir()  # what a folder one may not write to comes to, for root too
+    # what a folder one may not write to comes to, for root too
+    (tmp_path / "index.sqlite-shm").symlink_to(tmp_path / "nowhere" / "shm")
     before = (tmp_path / "index.sqlite").read_bytes()
     assert found(opened(read_only=True), 1, 0) == ["a#0"]
     assert (tmp_path / "index.sqlite").read_bytes() == before
