@@ -36,9 +36,16 @@ def function_calls(sent: list[Any]) -> list[Any]:
 
 def check_chat_completions(history: list[Message]) -> None:
     sent = msgspec.json.decode(chat_body(history, NOTHING, DEFAULT_PROFILE))["messages"]
+    waiting: list[str] = []
     for message in sent:
         content, role = message["content"], message["role"]
+        if role == "tool":
+            assert message["tool_call_id"] == waiting.pop(0)
+        else:
+            assert not waiting
+            waiting = [call["id"] for call in message.get("tool_calls", ())]
         assert isinstance(content, str) or (role == "user" and content) or message.get("tool_calls")
+    assert not waiting
     for call in function_calls(sent):
         assert call["function"]["name"]
         assert isinstance(msgspec.json.decode(call["function"]["arguments"]), dict)
@@ -63,7 +70,7 @@ def check_ollama(history: list[Message]) -> None:
     sent = msgspec.json.decode(ollama_body(history, NOTHING, DEFAULT_PROFILE, num_ctx=None))["messages"]
     for message in sent:
         assert isinstance(message["content"], str)
-        assert "images" not in message or message["role"] == "user"
+        assert "images" not in message or message["role"] in {"user", "tool"}
     assert all(isinstance(call["function"]["arguments"], dict) for call in function_calls(sent))
 
 

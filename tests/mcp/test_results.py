@@ -77,7 +77,8 @@ def test_text_and_structure_are_told_once(result: dict[str, Any], observed: Tool
     ],
 )
 def test_what_is_no_text_is_named_for_the_model_and_kept_for_people(block: dict[str, Any], line: str):
-    assert observation_of({"content": [block]}, tool="x") == ToolResult(
+    observed = observation_of({"content": [block]}, tool="x")
+    assert msgspec.structs.replace(observed, files=()) == ToolResult(
         content=line, card={"type": "mcp_result", "blocks": [block]}
     )
 
@@ -93,7 +94,7 @@ def test_what_is_for_people_only_does_not_reach_the_model():
 def test_a_card_holds_so_much_and_no_more():
     big = {**PICTURE, "data": "A" * MAX_CARD_BYTES}
     card = observation_of({"content": [big, text("after")]}, tool="x").card
-    named = text("[image image/png, 768 kB]")
+    named = text("[image image/png, 180 kB]")
     assert card == {"type": "mcp_result", "blocks": [named, text("after")]}
 
 

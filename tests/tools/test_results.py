@@ -18,7 +18,7 @@ import pytest
 
 from dialoom.base.cancel import CancelScope
 from dialoom.llm.files import FilePart
-from dialoom.llm.messages import ToolCall
+from dialoom.llm.messages import TextPart, ToolCall
 from dialoom.testing.clock import ManualClock
 from dialoom.tools import ToolExecutionPolicy, ToolRegistry, ToolResult, ToolRun, tool
 from tests.tools.calls import PATIENCE, call, facts, happened
@@ -266,3 +266,78 @@ async def test_a_spill_that_blocks_is_given_up_and_the_answer_kept(ends: str) ->
     assert result.content == "a\n[cut: the first 1 of 3 characters; the rest was not kept]"
     assert scope.cancelled == (ends == "by cancelling")
     free.set()
+
+
+PICTURE = FilePart(data=b"\x89PNG", media_type="image/png", name="cat.png")
+HALF = FilePart(data=b"x", media_type="image/png", name="\ud800")
+WHOLE = FilePart(data=b"x", media_type="image/png", name="\ufffd")
+PAPER = FilePart(data=b"%PDF-1", media_type="application/pdf")
+
+
+@pytest.mark.parametrize(
+    ("value", "result"),
+    [
+        (PICTURE, ToolResult(content="[image cat.png, image/png, 4 bytes]", files=(PICTURE,))),
+        (
+            ["Found:", PICTURE, TextPart("and"), PAPER, {"n": 2}],
+            ToolResult(
+                content="Found:\n[image cat.png, image/png, 4 bytes]\nand\n"
+                '[document application/pdf, 6 bytes]\n{"n":2}',
+                files=(PICTURE, PAPER),
+            ),
+        ),
+        ((PICTURE, PICTURE), ToolResult(content=f"[{PICTURE.told}]\n[{PICTURE.told}]", files=(PICTURE,) * 2)),
+        (ToolResult(content="a cat", files=(PICTURE,)), ToolResult(content="a cat", files=(PICTURE,))),
+        (ToolResult(files=(PICTURE,)), ToolResult(content=f"[{PICTURE.told}]", files=(PICTURE,))),
+        (TextPart("words"), ToolResult(content="words")),
+        (HALF, ToolResult(content="[image \ufffd, image/png, 1 bytes]", files=(WHOLE,))),
+        (ToolResult(content="a", files=(HALF,)), ToolResult(content="a", files=(WHOLE,))),
+    ],
+)
+async def test_pictures_are_kept_beside_words_that_say_what_they_are(
+    value: object, result: ToolResult
+) -> None:
+    assert await given(value) == result
+
+
+async def test_a_list_with_a_picture_and_what_no_model_can_read_is_an_error() -> None:
+    looped: list[object] = [PICTURE]
+    looped.append(looped)
+    assert facts(await given([PICTURE, b"x"]))["error"] == (
+        "the tool returned bytes; return text or JSON values"
+    )
+    assert facts(await given(looped))["error"] == (
+        "the tool returned a value that contains itself or is nested too deeply"
+    )
+    wrong = ToolResult(files=cast("tuple[FilePart, ...]", [b"x"]))
+    assert facts(await given(wrong))["error"] == (
+        "the tool returned a result whose files are no tuple of FilePart"
+    )
+
+
+async def test_pictures_beyond_the_bound_are_kept_elsewhere_and_named() -> None:
+    kept: list[str] = []
+
+    def spill(call: ToolCall, text: str) -> str:
+        kept.append(text)
+        return f"file {len(kept)}"
+
+    policy = ToolExecutionPolicy(max_result_file_bytes=9, spill=spill)
+    result = await returning([PAPER, PICTURE, "end"]).execute(call("give"), policy=policy)
+    assert result == ToolResult(
+        content="[too large to show: image cat.png, image/png, 4 bytes; it is kept as file 1]\n"
+        f"[{PAPER.told}]\n[{PICTURE.told}]\nend",
+        files=(PAPER,),
+    )
+    assert kept == [PICTURE.data_url]
+    none = ToolExecutionPolicy(max_result_file_bytes=0)
+    bare = await returning(PICTURE).execute(call("give"), policy=none)
+    assert bare == ToolResult(
+        content=f"[too large to show: {PICTURE.told}; it was not kept]\n[{PICTURE.told}]"
+    )
+
+
+async def test_of_very_many_pictures_the_first_are_shown() -> None:
+    result = await returning([PICTURE] * 23).execute(call("give"))
+    assert result.files == (PICTURE,) * 20
+    assert result.content.startswith("[3 more files were not kept]\n[image cat.png")

@@ -172,11 +172,12 @@ class CallWork:
 
     async def _ended(self, result: ToolResult) -> CallEnd:
         call = self.call
+        content, is_error, files = result.content, result.is_error, result.files
         finished = ToolFinished(
-            call_id=call.id, tool=call.name, content=result.content, is_error=result.is_error
+            call_id=call.id, tool=call.name, content=content, is_error=is_error, files=files
         )
         await self._spec.tell(self._ctx, finished)
-        message = tool_result(call.id, result.content, name=call.name, is_error=result.is_error)
+        message = tool_result(call.id, content, name=call.name, is_error=is_error, files=files)
         return CallEnd(
             message=message, card=_card_of(result, call.name), agent=self._agent, spent=self._spent
         )

@@ -9,6 +9,7 @@ import msgspec
 
 from dialoom.agent.pending import Approval
 from dialoom.llm.events import StreamEvent
+from dialoom.llm.files import FilePart
 from dialoom.llm.messages import ToolCall
 
 
@@ -40,6 +41,7 @@ class ToolFinished(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", 
     tool: str
     content: str
     is_error: bool = False
+    files: tuple[FilePart, ...] = ()
 
 
 class ApprovalRequested(

@@ -65,4 +65,5 @@ def _steps(messages: Sequence[Message]) -> Iterator[AgentStep]:
                 tool=part.name or "",
                 content=part.content,
                 is_error=part.is_error,
+                files=part.files,
             )

@@ -9,7 +9,9 @@ from dialoom.llm.messages import ToolCall
 from dialoom.llm.response import ChatResponse
 from dialoom.llm.usage import Usage
 
-WarningCode = Literal["finish_inferred", "finish_unknown", "prompt_truncated_by_server", "tool_mode_changed"]
+WarningCode = Literal[
+    "files_refused", "finish_inferred", "finish_unknown", "prompt_truncated_by_server", "tool_mode_changed"
+]
 
 
 class ResponseStarted(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="response.started"):

@@ -54,6 +54,12 @@ class FilePart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, ta
         return "image" if first == "image" else "audio" if first == "audio" else "document"
 
     @property
+    def told(self) -> str:
+        """What it is, in words for whoever cannot see it: `image cat.png, image/png, 4096 bytes`."""
+        facts = (one_line(self.name, 80), self.media_type, f"{len(self.data)} bytes")
+        return f"{self.kind} {', '.join(filter(None, facts))}"
+
+    @property
     def base64(self) -> str:
         return b64encode(self.data).decode()
 

@@ -69,12 +69,16 @@ class ToolCallPart(msgspec.Struct, frozen=True, tag_field="type", tag="tool_call
 class ToolResultPart(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type", tag="tool_result"
 ):
-    """What a tool answered to the call named by `call_id`."""
+    """What a tool answered to the call named by `call_id`.
+
+    `files` are for models that can see them; `content` is what everybody reads.
+    """
 
     call_id: str
     content: str
     name: str | None = None
     is_error: bool = False
+    files: tuple[FilePart, ...] = ()
 
 
 class RefusalPart(msgspec.Struct, frozen=True, tag_field="type", tag="refusal"):
@@ -138,6 +142,9 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def files(self) -> tuple[FilePart, ...]:
+        """The files of the message; of a tool's message those of its results."""
+        if self.role == "tool":
+            return tuple(file for result in self.tool_results for file in result.files)
         return tuple(part for part in self.parts if isinstance(part, FilePart))
 
     @property
@@ -198,9 +205,16 @@ def assistant(text: str, *, calls: tuple[ToolCall, ...] = ()) -> Message:
     return Message(role="assistant", parts=(*words, *(ToolCallPart(call) for call in calls)))
 
 
-def tool_result(call_id: str, content: str, *, name: str | None = None, is_error: bool = False) -> Message:
-    """Return a tool's answer to the call `call_id`."""
-    part = ToolResultPart(call_id=call_id, content=content, name=name, is_error=is_error)
+def tool_result(
+    call_id: str,
+    content: str,
+    *,
+    name: str | None = None,
+    is_error: bool = False,
+    files: tuple[FilePart, ...] = (),
+) -> Message:
+    """Return a tool's answer to the call `call_id`, with the pictures and documents that belong to it."""
+    part = ToolResultPart(call_id=call_id, content=content, name=name, is_error=is_error, files=files)
     return Message(role="tool", parts=(part,))
 
 

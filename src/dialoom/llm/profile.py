@@ -28,6 +28,9 @@ class WireProfile(msgspec.Struct, frozen=True, kw_only=True):
     `required` sends the field with every answer, also where there was no reasoning."""
     default_max_tokens: int = 8192
     """Sent where a request names no limit and the wire must have one."""
+    tool_files: tuple[str, ...] = ("image/png", "image/jpeg", "image/gif", "image/webp")
+    """Media types of what tools return that the model is shown; of each other one it reads what it is. `()`
+    is for a model that cannot see; that is also found out when its server refuses a picture."""
     think_tags: tuple[str, str] | None = None
     """Tags around reasoning inside the text, like `("<think>", "</think>")`; None leaves such text alone."""
     quota_codes: frozenset[str] = frozenset(("insufficient_quota", "billing_hard_limit_reached"))
@@ -35,11 +38,14 @@ class WireProfile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 DEFAULT_PROFILE = WireProfile()
-OPENAI_PROFILE = WireProfile(max_tokens_field="max_completion_tokens")
-# refuses with 400 a history whose answers lack the field
-DEEPSEEK_PROFILE = WireProfile(replay_reasoning="required")
+_WITH_PDF = (*DEFAULT_PROFILE.tool_files, "application/pdf")
+OPENAI_PROFILE = WireProfile(max_tokens_field="max_completion_tokens", tool_files=_WITH_PDF)
+# refuses with 400 a history whose answers lack the field, and every picture
+DEEPSEEK_PROFILE = WireProfile(replay_reasoning="required", tool_files=())
 ANTHROPIC_PROFILE = WireProfile(
-    structured_mode="tool", quota_codes=frozenset((*DEFAULT_PROFILE.quota_codes, "billing_error"))
+    structured_mode="tool",
+    tool_files=_WITH_PDF,
+    quota_codes=frozenset((*DEFAULT_PROFILE.quota_codes, "billing_error")),
 )
 
 

@@ -1,18 +1,24 @@
 """What a server answered, as an observation for a model: everything it said, once, and readable.
 
 Nothing here raises for what a server sends. A block of an unknown kind is shown as JSON, one for people
-only goes to the card, pictures and sounds are named with their size. Long texts are cut where every tool's
+only goes to the card. Pictures, sounds and documents are named with their size, and kept as files for models
+that can see them. Long texts are cut where every tool's
 are: by the policy that runs the call, which can keep the whole.
 """
 
+import binascii
 import re
 import unicodedata
+from base64 import b64decode
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Final, cast
 
 import msgspec
 
+from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line, printable
+from dialoom.llm.files import MAX_FILE_BYTES, FilePart
 from dialoom.llm.json_schema import JsonSchema
 from dialoom.mcp.errors import McpError
 from dialoom.mcp.json_shapes import list_of, object_of
@@ -20,8 +26,8 @@ from dialoom.tools.result import ToolResult, failed
 
 MAX_DESCRIPTION: Final = 4096
 MAX_BLOCKS: Final = 10_000
-MAX_CARD_BYTES: Final = 1 << 20
-"""Pictures and the like that a card carries, together; what comes on top is named only."""
+MAX_CARD_BYTES: Final = 240 * 1024
+"""Pictures and the like that a card carries, together, so that an agent keeps it; the rest is named only."""
 
 _RETRYABLE: Final = frozenset({"connect", "session", "timeout", "closed", "unavailable"})
 _PROTOCOL: Final = frozenset({"status", "protocol", "too_large", "rpc"})
@@ -59,6 +65,7 @@ def observation_of(result: Fields, *, tool: str, output: JsonSchema | None = Non
     said = "\n".join(text for text in texts if text)
     return ToolResult(
         content=said or ("the tool failed and said nothing" if failure else "the tool returned nothing"),
+        files=_files_of(blocks),
         structured=structured,
         is_error=failure or bool(problem),
         card=_card(blocks),
@@ -108,6 +115,28 @@ def _text_of(block: Fields) -> str:
             return f"[resource {one_line(uri, 2000)}, {kind}, {_size(_bytes_of(blob))}]"
         case _:
             return msgspec.json.encode(block).decode()
+
+
+def _files_of(blocks: Sequence[Fields]) -> tuple[FilePart, ...]:
+    """Return what the server sent for a model to see; what is no file after all is named only."""
+    room, files = MAX_FILE_BYTES, list[FilePart]()
+    for block in blocks:
+        encoded, media_type = _encoded_file(block)
+        if encoded and len(encoded) // 4 * 3 <= room and not _for_people_only(block):
+            with suppress(binascii.Error, ValueError, UsageError):
+                files.append(FilePart(data=b64decode(encoded, validate=True), media_type=media_type.lower()))
+                room -= len(files[-1].data)
+    return tuple(files)
+
+
+def _encoded_file(block: Fields) -> tuple[str, str]:
+    match block:
+        case {"type": "image" | "audio", "data": str(data), "mimeType": str(media_type)}:
+            return data, media_type
+        case {"type": "resource", "resource": {"blob": str(data), "mimeType": str(media_type)}}:
+            return data, media_type
+        case _:
+            return "", ""
 
 
 def _named(block: Fields, key: str) -> str:

@@ -8,6 +8,7 @@ import msgspec
 
 from dialoom.base.cancel import CancelScope
 from dialoom.base.text import one_line
+from dialoom.llm.files import FilePart
 from dialoom.llm.json_schema import Violation
 from dialoom.llm.messages import ToolCall
 from dialoom.tools.attempt import Bounds, Ending, Job, LateResults, Raised, Returned, Stopped, attempt
@@ -17,6 +18,8 @@ from dialoom.tools.policy import ToolExecutionPolicy
 from dialoom.tools.result import ToolResult, failed
 from dialoom.tools.tool import ArgumentsError, Tool
 
+MAX_RESULT_FILES = 20
+"""So many files of one answer are looked at."""
 _log = logging.getLogger("dialoom.tools")
 
 
@@ -35,7 +38,8 @@ class CallRunner(msgspec.Struct, frozen=True, kw_only=True):
             if self.run.cancel.cancelled or timeout is None:
                 return stopped(tool.name)
             return failed(f"the tool took longer than {timeout:g} s", tool=tool.name, flag="timeout")
-        return await self._fitted(_observed(ending, tool.name), tool, call)
+        result = await self._with_fitting_files(_observed(ending, tool.name), call)
+        return await self._fitted(result, tool, call)
 
     def _bounds(self, timeout: float | None) -> Bounds:
         return Bounds(timeout=timeout, grace=self.policy.grace, clock=self.run.clock)
@@ -79,6 +83,29 @@ class CallRunner(msgspec.Struct, frozen=True, kw_only=True):
         rest = f"all of it is kept as {place}" if place else "the rest was not kept"
         note = f"\n[cut: the first {limit} of {size} characters; {rest}]"
         return msgspec.structs.replace(result, content=result.content[:limit] + note)
+
+    async def _with_fitting_files(self, result: ToolResult, call: ToolCall) -> ToolResult:
+        """Return `result` with the files that a model gets to see, and a note of each that it does not."""
+        shown: list[FilePart] = []
+        notes: list[str] = []
+        room = self.policy.max_result_file_bytes
+        for file in result.files[:MAX_RESULT_FILES]:
+            if len(file.data) <= room:
+                room -= len(file.data)
+                shown.append(file)
+            else:
+                notes.append(await self._left_out(file, call))
+        if len(result.files) > MAX_RESULT_FILES:
+            notes.append(f"[{len(result.files) - MAX_RESULT_FILES} more files were not kept]")
+        if not notes:
+            return result
+        content = "\n".join([*notes, result.content])  # in front, where no bound on the text cuts them off
+        return msgspec.structs.replace(result, content=content, files=tuple(shown))
+
+    async def _left_out(self, file: FilePart, call: ToolCall) -> str:
+        place = await self._spilled(call, file.data_url)
+        rest = f"it is kept as {place}" if place else "it was not kept"
+        return f"[too large to show: {file.told}; {rest}]"
 
     async def _spilled(self, call: ToolCall, text: str) -> str:
         if self.policy.spill is None:

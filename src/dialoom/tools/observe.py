@@ -8,6 +8,7 @@ import msgspec
 
 from dialoom.base.text import one_line, replace_surrogates
 from dialoom.llm.files import FilePart
+from dialoom.llm.messages import TextPart
 from dialoom.tools.result import ToolResult, failed
 
 MAX_ITEMS: Final = 1_000_000
@@ -32,23 +33,44 @@ def observe(value: object, *, tool: str) -> ToolResult:
     """Return `value` as the observation of `tool`; one that is neither text nor JSON gives an error.
 
     Halves of characters (lone surrogates) become U+FFFD. Structs, dataclasses, enums, dates, pydantic models
-    and numpy's arrays and numbers are written as JSON. Of a file it says what it is, for no wire takes one
-    from a tool. Bytes are refused, for no model can read them, and so is what gives its values one by one,
-    for it may have no end.
+    and numpy's arrays and numbers are written as JSON. A file, or a list that holds some, is kept as `files`
+    beside words that say what it is. Bytes are refused, for no model can read them, and so is what gives its
+    values one by one, for it may have no end.
     """
+    if type(value) in {list, tuple}:
+        items = cast("Sequence[object]", value)
+        if any(isinstance(item, FilePart) for item in items):
+            return _together([_observe_one(item, tool) for item in items])
+    return _observe_one(value, tool)
+
+
+def _observe_one(value: object, tool: str) -> ToolResult:
     match value:
         case ToolResult():
             return _cleaned(value, tool)
         case str():
             return ToolResult(content=replace_surrogates(str.__str__(value)))
+        case TextPart():
+            return ToolResult(content=replace_surrogates(value.text))
         case FilePart():
-            names = ", ".join(filter(None, (one_line(value.name, 80), value.media_type)))
-            return ToolResult(content=f"[{value.kind} {names}, {len(value.data)} bytes]")
+            file = _named_in_whole_characters(value)
+            return ToolResult(content=f"[{file.told}]", files=(file,))
         case _:
             json = _unread(value) or _to_json(value)
     if isinstance(json, str):
         return failed(f"the tool returned {json}", tool=tool)
     return ToolResult(content=json.text, structured=json.value)
+
+
+def _together(results: Sequence[ToolResult]) -> ToolResult:
+    """Return the items of a list that holds files as one observation, in their order."""
+    wrong = next((result for result in results if result.is_error), None)
+    if wrong is not None:
+        return wrong
+    return ToolResult(
+        content="\n".join(result.content for result in results),
+        files=tuple(file for result in results for file in result.files),
+    )
 
 
 def _unread(value: object) -> str:
@@ -149,10 +171,20 @@ def _because(error: Exception) -> str:
 def _cleaned(result: ToolResult, tool: str) -> ToolResult:
     if not isinstance(result.content, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a tool is foreign code
         return failed("the tool returned a result whose content is not text", tool=tool)
+    files = cast("tuple[object, ...]", result.files)
+    if not isinstance(files, tuple) or not all(isinstance(file, FilePart) for file in files):  # pyright: ignore[reportUnnecessaryIsInstance] - a tool is foreign code
+        return failed("the tool returned a result whose files are no tuple of FilePart", tool=tool)
     json = _to_json(result.structured)
     if isinstance(json, str):
         return failed(f"the tool returned a result with {json}", tool=tool)
-    return msgspec.structs.replace(result, content=replace_surrogates(result.content), structured=json.value)
+    kept = tuple(map(_named_in_whole_characters, result.files))
+    content = replace_surrogates(result.content) or "\n".join(f"[{file.told}]" for file in kept)
+    return msgspec.structs.replace(result, content=content, files=kept, structured=json.value)
+
+
+def _named_in_whole_characters(file: FilePart) -> FilePart:
+    name = replace_surrogates(file.name)
+    return file if name == file.name else msgspec.structs.replace(file, name=name)
 
 
 def without_surrogates(value: object) -> object:

@@ -27,8 +27,11 @@ class ToolExecutionPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a call of an unknown tool is told to the model or raised as `UsageError`."""
     max_result_chars: int = 50_000
     """What of a longer answer a model gets to read, unless the tool has its own bound."""
+    max_result_file_bytes: int = 3_750_000
+    """What of the pictures and documents of an answer a model gets to see, together; as base64 it is the 5 MB
+    that a wire takes in one."""
     spill: Spill | None = None
-    """Keeps the whole of an answer that is too long."""
+    """Keeps the whole of an answer that is too long, and as its data URL a file that is too large."""
     retry_idempotent: int = 0
     """How many more times an idempotent tool is tried after an exception."""
     retry_delay: float = 0.2
@@ -39,6 +42,7 @@ class ToolExecutionPolicy(msgspec.Struct, frozen=True, kw_only=True):
             "max_concurrency": 1,
             "grace": 0,
             "max_result_chars": 1,
+            "max_result_file_bytes": 0,
             "retry_idempotent": 0,
             "retry_delay": 0,
         }

@@ -6,16 +6,19 @@ from typing import Literal
 import msgspec
 
 from dialoom.base.text import one_line
+from dialoom.llm.files import FilePart
 
 
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Text for the model, and beside it what programs and people may use.
 
     An error is an observation like any other: the model reads `content` and may try something else.
+    `files` are pictures and documents for models that can see them; `content` is for everybody else, too.
     `structured` is the answer as plain JSON values where there is one, `card` what a person is shown.
     """
 
     content: str = ""
+    files: tuple[FilePart, ...] = ()
     structured: object = None
     is_error: bool = False
     timeout: bool = False

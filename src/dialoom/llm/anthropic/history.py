@@ -1,7 +1,7 @@
 """A history as this wire accepts it: a projection with repairs; the messages are never changed."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
 
@@ -22,11 +22,13 @@ from dialoom.llm.messages import (
 )
 from dialoom.llm.pairing import paired
 from dialoom.llm.wire.render import render_source
+from dialoom.llm.wire.tool_files import with_files_shown
 
 Fields = dict[str, object]
 Wire = Fields | msgspec.Raw
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
-_FILES = ("image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf")
+FILES = ("image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf")
+"""Media types that this wire takes."""
 _OPENING = "(the conversation goes on)"
 
 
@@ -43,16 +45,20 @@ def wire_system(messages: Sequence[Message]) -> list[Fields]:
     return [{"type": "text", "text": text} for text in texts if text.strip()]
 
 
-def wire_turns(messages: Sequence[Message], provider: str) -> list[WireTurn]:
+def wire_turns(
+    messages: Sequence[Message], provider: str, *, tool_files: Collection[str] = FILES
+) -> list[WireTurn]:
     """Return the turns of a history for `provider`, repaired where the wire would refuse them.
 
     Every call is answered in the next user turn, results before words; roles alternate and a user begins;
     there is no empty text; thoughts go back only signed and only to whom they came from, opaque blocks
-    only to their provider; ids are unique and spelt as the wire wants them.
+    only to their provider; ids are unique and spelt as the wire wants them. Of what tools show, that of the
+    media types `tool_files` goes along.
     """
     turns: list[WireTurn] = []
     ids = _WireIds()
-    for message in paired([message for message in messages if message.role != "system"]):
+    said = paired([message for message in messages if message.role != "system"])
+    for message in with_files_shown(said, [kind for kind in tool_files if kind in FILES]):
         role = "assistant" if message.role == "assistant" else "user"
         parts = sorted(message.parts, key=lambda part: isinstance(part, ToolCallPart))  # calls come last
         content = [wire for part in parts for wire in _wire_part(part, message, provider, ids=ids)]
@@ -132,7 +138,7 @@ def _wire_text(text: str) -> Iterator[Fields]:
 
 
 def _wire_file(part: FilePart) -> Fields:
-    if part.media_type not in _FILES:
+    if part.media_type not in FILES:
         raise cannot_take(part, "the messages wire")
     source = {"type": "base64", "media_type": part.media_type, "data": part.base64}
     return {"type": "image" if part.kind == "image" else "document", "source": source}
@@ -140,9 +146,11 @@ def _wire_file(part: FilePart) -> Fields:
 
 def _wire_result(result: ToolResultPart, call_id: str) -> Fields:
     wire: Fields = {"type": "tool_result", "tool_use_id": call_id}
-    if result.content.strip():
+    if result.files:
+        wire["content"] = [*_wire_text(result.content), *map(_wire_file, result.files)]
+    elif result.content.strip():
         wire["content"] = replace_surrogates(result.content)
-    if result.is_error:
+    if result.is_error and not result.files:  # the wire refuses pictures in a result that is marked
         wire["is_error"] = True
     return wire
 

@@ -1,7 +1,6 @@
 """A provider that speaks the Messages wire, as Anthropic and some local servers do."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
 from dialoom.llm.anthropic.decoder import MessageDecoder
@@ -9,10 +8,9 @@ from dialoom.llm.anthropic.request import message_body
 from dialoom.llm.capabilities import Model
 from dialoom.llm.errors import ErrorKind
 from dialoom.llm.messages import Message
-from dialoom.llm.options import DEFAULT_OPTIONS, ChatOptions
+from dialoom.llm.options import ChatOptions
 from dialoom.llm.places import ANTHROPIC_URL
 from dialoom.llm.profile import ANTHROPIC_PROFILE, WireProfile
-from dialoom.llm.provider import ResponseStream
 from dialoom.llm.wire.endpoint import ADVICE, Endpoint, clean_base, clean_key, with_lower_names
 from dialoom.llm.wire.served_provider import ServedProvider
 from dialoom.llm.wire.server import Question
@@ -62,15 +60,9 @@ class AnthropicProvider(ServedProvider):
         """Return what the server lists under `/v1/models`. Raises `ProviderError`."""
         return await self._server.models("/v1/models?limit=1000")
 
-    @asynccontextmanager
-    async def stream(
-        self, messages: Sequence[Message], options: ChatOptions = DEFAULT_OPTIONS
-    ) -> AsyncGenerator[ResponseStream]:
-        """Ask for one answer; the request goes out when the first event is asked for."""
-        body = message_body(messages, options, profile=self._profile, provider=self.id)
-        question = Question(path="/v1/messages", body=body, new_decoder=MessageDecoder)
-        async with self._server.stream(question, messages, options) as stream:
-            yield stream
+    def _question(self, messages: Sequence[Message], options: ChatOptions, profile: WireProfile) -> Question:
+        body = message_body(messages, options, profile=profile, provider=self.id)
+        return Question(path="/v1/messages", body=body, new_decoder=MessageDecoder)
 
 
 def _key_header(api_key: str | None) -> dict[str, str]:

@@ -26,7 +26,7 @@ def _asked(
     messages: Sequence[Message], options: ChatOptions, *, profile: WireProfile, provider: str
 ) -> Fields:
     system = wire_system(messages)
-    turns = wire_turns(messages, provider)
+    turns = wire_turns(messages, provider, tool_files=profile.tool_files)
     tools = [_wire_tool(tool) for tool in options.tools]
     if options.cache is not None:
         mark: Fields = {"type": "ephemeral", "ttl": options.cache}

@@ -1,7 +1,6 @@
 """A provider that speaks Ollama's own `/api/chat`."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
 from dialoom.base.errors import UsageError
@@ -11,9 +10,8 @@ from dialoom.llm.messages import Message
 from dialoom.llm.ollama.decoder import OllamaDecoder
 from dialoom.llm.ollama.lines import JsonLines
 from dialoom.llm.ollama.request import ollama_body
-from dialoom.llm.options import DEFAULT_OPTIONS, ChatOptions
+from dialoom.llm.options import ChatOptions
 from dialoom.llm.profile import DEFAULT_PROFILE, WireProfile
-from dialoom.llm.provider import ResponseStream
 from dialoom.llm.wire.endpoint import ADVICE, Endpoint, clean_base
 from dialoom.llm.wire.served_provider import ServedProvider
 from dialoom.llm.wire.server import Question
@@ -68,12 +66,6 @@ class OllamaProvider(ServedProvider):
         """Return what the server lists under `/api/tags`. Raises `ProviderError`."""
         return await self._server.models("/api/tags")
 
-    @asynccontextmanager
-    async def stream(
-        self, messages: Sequence[Message], options: ChatOptions = DEFAULT_OPTIONS
-    ) -> AsyncGenerator[ResponseStream]:
-        """Ask for one answer; the request goes out when the first event is asked for."""
-        body = ollama_body(messages, options, self._profile, num_ctx=self._num_ctx)
-        question = Question(path="/api/chat", body=body, new_decoder=OllamaDecoder, new_body=JsonLines)
-        async with self._server.stream(question, messages, options) as stream:
-            yield stream
+    def _question(self, messages: Sequence[Message], options: ChatOptions, profile: WireProfile) -> Question:
+        body = ollama_body(messages, options, profile, num_ctx=self._num_ctx)
+        return Question(path="/api/chat", body=body, new_decoder=OllamaDecoder, new_body=JsonLines)

@@ -13,6 +13,7 @@ from dialoom.llm.pairing import paired
 from dialoom.llm.profile import WireProfile
 from dialoom.llm.question import question_of
 from dialoom.llm.wire.render import render_said
+from dialoom.llm.wire.tool_files import with_files_shown
 from dialoom.llm.wire.writing import writing_json
 
 _Fields = dict[str, object]
@@ -26,9 +27,11 @@ def ollama_body(
     This wire cannot force a tool call: `tool_choice` is sent only as having no tools for `none`.
     """
     said = question_of(messages, options)
+    pictures = [kind for kind in profile.tool_files if kind.startswith("image/")]
+    shown = with_files_shown(paired(said), pictures)
     fields: _Fields = {
         "model": options.model,
-        "messages": [wire for message in paired(said) for wire in _wire_messages(message)],
+        "messages": [wire for message in shown for wire in _wire_messages(message)],
         "stream": profile.streaming,
         "format": options.response_schema or ("json" if options.json_mode else None),
         "tools": [_wire_tool(tool) for tool in _offered(options)] or None,
@@ -65,12 +68,13 @@ def _wire_tool(tool: ToolSpec) -> _Fields:
 def _wire_messages(message: Message) -> Iterator[_Fields]:
     if message.role == "tool":
         for result in message.tool_results:
-            content = replace_surrogates(result.content)
+            seen = {"images": [part.base64 for part in result.files]} if result.files else {}
             yield {
                 "role": "tool",
-                "content": content,
+                "content": replace_surrogates(result.content),
                 "tool_name": result.name or "",
                 "tool_call_id": result.call_id,
+                **seen,
             }
         return
     fields: _Fields = {"role": message.role, "content": render_said(message)}

@@ -1,7 +1,6 @@
 """A provider that speaks chat completions, as OpenAI and most other servers do."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
@@ -12,9 +11,8 @@ from dialoom.llm.openai.decoder import ChatDecoder
 from dialoom.llm.openai.request import chat_body
 from dialoom.llm.openai.responses_decoder import ResponsesDecoder
 from dialoom.llm.openai.responses_request import responses_body
-from dialoom.llm.options import DEFAULT_OPTIONS, ChatOptions
+from dialoom.llm.options import ChatOptions
 from dialoom.llm.profile import WireProfile, profile_for
-from dialoom.llm.provider import ResponseStream
 from dialoom.llm.wire.endpoint import Endpoint
 from dialoom.llm.wire.served_provider import ServedProvider
 from dialoom.llm.wire.server import Question
@@ -58,20 +56,11 @@ class OpenAIProvider(ServedProvider):
         """Return what the server lists under `/models`. Raises `ProviderError`."""
         return await self._server.models("/models")
 
-    @asynccontextmanager
-    async def stream(
-        self, messages: Sequence[Message], options: ChatOptions = DEFAULT_OPTIONS
-    ) -> AsyncGenerator[ResponseStream]:
-        """Ask for one answer; the request goes out when the first event is asked for."""
-        question = self._question(messages, options)
-        async with self._server.stream(question, messages, options) as stream:
-            yield stream
-
-    def _question(self, messages: Sequence[Message], options: ChatOptions) -> Question:
+    def _question(self, messages: Sequence[Message], options: ChatOptions, profile: WireProfile) -> Question:
         """Return the request and its reader on the wire that the profile names."""
-        if self._profile.api == "responses":
-            body = responses_body(messages, options, self._profile, provider=self.id)
+        if profile.api == "responses":
+            body = responses_body(messages, options, profile, provider=self.id)
             return Question(path="/responses", body=body, new_decoder=ResponsesDecoder)
-        body = chat_body(messages, options, self._profile)
-        new_decoder = partial(ChatDecoder, profile=self._profile)
+        body = chat_body(messages, options, profile)
+        new_decoder = partial(ChatDecoder, profile=profile)
         return Question(path="/chat/completions", body=body, new_decoder=new_decoder)

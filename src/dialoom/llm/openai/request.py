@@ -14,6 +14,7 @@ from dialoom.llm.pairing import paired
 from dialoom.llm.profile import WireProfile
 from dialoom.llm.question import question_of
 from dialoom.llm.wire.render import render_said, render_text
+from dialoom.llm.wire.tool_files import with_files_shown
 from dialoom.llm.wire.writing import writing_json
 
 _Fields = dict[str, object]
@@ -30,7 +31,7 @@ def chat_body(messages: Sequence[Message], options: ChatOptions, profile: WirePr
 def _asked(messages: Sequence[Message], options: ChatOptions, profile: WireProfile) -> _Fields:
     fields: _Fields = {
         "model": options.model,
-        "messages": [wire for message in paired(messages) for wire in _wire_messages(message, profile)],
+        "messages": list(_wire_history(messages, profile)),
         "stream": profile.streaming,
         "stream_options": {"include_usage": True} if profile.streaming and profile.usage_in_stream else None,
         profile.max_tokens_field: options.max_tokens,
@@ -62,6 +63,31 @@ def tool_fields(options: ChatOptions, wire_tool: Callable[[ToolSpec], _Fields]) 
 def _wire_tool(tool: ToolSpec) -> _Fields:
     function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
     return {"type": "function", "function": function}
+
+
+def _wire_history(messages: Sequence[Message], profile: WireProfile) -> Iterator[_Fields]:
+    """Give the messages of the wire. What the tools of a round show follows behind all of its results.
+
+    A tool message may hold no picture there, and no other message may stand between two of them.
+    """
+    seen: list[_Fields] = []
+    for message in with_files_shown(paired(messages), profile.tool_files):
+        if seen and message.role != "tool":
+            yield {"role": "user", "content": seen}
+            seen = []
+        yield from _wire_messages(message, profile)
+        seen += _wire_seen(message) if message.role == "tool" else []
+    if seen:
+        yield {"role": "user", "content": seen}
+
+
+def _wire_seen(message: Message) -> Iterator[_Fields]:
+    """Give the files of tool results, with words that say whose they are."""
+    for result in message.tool_results:
+        if result.files:
+            words = f"[what the tool {result.name or ''} returned to the call {result.call_id}]"
+            yield {"type": "text", "text": replace_surrogates(words)}
+            yield from map(_wire_file, result.files)
 
 
 def _wire_messages(message: Message, profile: WireProfile) -> Iterator[_Fields]:

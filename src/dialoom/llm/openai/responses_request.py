@@ -14,6 +14,7 @@ from dialoom.llm.pairing import paired
 from dialoom.llm.profile import WireProfile
 from dialoom.llm.question import question_of
 from dialoom.llm.wire.render import render_text
+from dialoom.llm.wire.tool_files import with_files_shown
 from dialoom.llm.wire.writing import writing_json
 
 _Fields = dict[str, object]
@@ -35,9 +36,10 @@ def responses_body(
 def _asked(
     messages: Sequence[Message], options: ChatOptions, profile: WireProfile, *, provider: str
 ) -> _Fields:
+    said = with_files_shown(paired(messages), profile.tool_files)
     fields: _Fields = {
         "model": options.model,
-        "input": [item for message in paired(messages) for item in _items(message, profile, provider)],
+        "input": [item for message in said for item in _items(message, profile, provider)],
         "stream": profile.streaming,
         "store": False,
         # models that do not reason refuse the word
@@ -65,17 +67,22 @@ def _items(message: Message, profile: WireProfile, provider: str) -> Iterator[ob
     match message.role:
         case "tool":
             for result in message.tool_results:
-                output = replace_surrogates(result.content)
+                output = _with_files(replace_surrogates(result.content), result.files)
                 yield {"type": "function_call_output", "call_id": result.call_id, "output": output}
         case "assistant":
             yield from _assistant_items(message, provider)
         case "system":
             yield {"role": profile.system_role, "content": render_text(message)}
         case "user":
-            words = render_text(message)
-            files = [_wire_file(part) for part in message.files]
-            spoken = [{"type": "input_text", "text": words}] if words else []
-            yield {"role": "user", "content": [*files, *spoken] if files else words}
+            yield {"role": "user", "content": _with_files(render_text(message), message.files)}
+
+
+def _with_files(words: str, files: Sequence[FilePart]) -> str | list[_Fields]:
+    """Return `words`; only behind files they stand in a list, which not every server reads."""
+    if not files:
+        return words
+    spoken: list[_Fields] = [{"type": "input_text", "text": words}] if words else []
+    return [*map(_wire_file, files), *spoken]
 
 
 def _assistant_items(message: Message, provider: str) -> Iterator[object]:

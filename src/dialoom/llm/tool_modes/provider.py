@@ -23,7 +23,7 @@ from dialoom.llm.events import (
 )
 from dialoom.llm.messages import Message
 from dialoom.llm.options import DEFAULT_OPTIONS, ChatOptions
-from dialoom.llm.profile import WireProfile, profile_of
+from dialoom.llm.profile import DEFAULT_PROFILE, WireProfile, profile_of
 from dialoom.llm.provider import Provider, ResponseStream
 from dialoom.llm.response import ChatResponse
 from dialoom.llm.structured.ask import instructed
@@ -93,7 +93,7 @@ class ToolModeProvider:
         """Ask for one answer. Raises `ProviderError` `invalid_response` when a forced call cannot be had."""
         mode = self.tool_mode(options.model)
         if not options.tools or options.tool_choice == "none":
-            asked = messages if mode == "native" else spoken(messages)
+            asked = messages if mode == "native" else self._spoken(messages)
             async with self._provider.stream(asked, options) as stream:
                 yield stream
             return
@@ -166,7 +166,7 @@ class ToolModeProvider:
         self, messages: Sequence[Message], options: ChatOptions, assembly: Assembly
     ) -> AsyncGenerator[StreamEvent, None]:
         reader = StepReader(options, self._new_id)
-        asked = instructed(spoken(messages), instruction(options))
+        asked = instructed(self._spoken(messages), instruction(options))
         schema = step_schema(options)
         async with self._provider.stream(asked, _toolless(options, schema)) as stream:
             async for event in stream:
@@ -187,9 +187,12 @@ class ToolModeProvider:
         self, messages: Sequence[Message], options: ChatOptions, assembly: Assembly
     ) -> AsyncGenerator[StreamEvent, None]:
         asked = _toolless(options, options.response_schema)
-        async with self._provider.stream(spoken(messages), asked) as stream:
+        async with self._provider.stream(self._spoken(messages), asked) as stream:
             async for event in stream:
                 yield _added(_with_warnings(event, assembly), assembly)
+
+    def _spoken(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+        return spoken(messages, (self.profile or DEFAULT_PROFILE).tool_files)
 
 
 class _NoCallError(ProviderError):

@@ -1,7 +1,9 @@
 """A server of models, whichever wire it speaks: what it sends, whole or as an answer on its way."""
 
+import re
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from functools import partial
 
 import msgspec
 
@@ -10,7 +12,8 @@ from dialoom.base.ids import new_id
 from dialoom.llm.assembly import Assembly
 from dialoom.llm.attempts import answer_events
 from dialoom.llm.capabilities import Model
-from dialoom.llm.events import StreamEvent
+from dialoom.llm.errors import ErrorKind, ProviderError
+from dialoom.llm.events import StreamEvent, Warned
 from dialoom.llm.failures import MAX_ERROR_BYTES
 from dialoom.llm.messages import Message, Origin
 from dialoom.llm.options import ChatOptions, Timeouts
@@ -25,6 +28,14 @@ from dialoom.net.httpx2_transport import Httpx2Transport
 from dialoom.net.transport import HttpRequest, HttpTransport, TransportError, read_head
 
 MODELS_SECONDS = 30.0
+_REFUSALS: tuple[ErrorKind, ...] = ("bad_request", "server_error")
+_ABOUT_FILES = re.compile(
+    r"\b(images?|image_url|input_image|pictures?|vision|multi-?modal|modalit\w+|mmproj|documents?|pdf)\b",
+    re.IGNORECASE,
+)
+_UNSUPPORTED = re.compile(r"not\W+support|unsupport|does not|cannot|unknown|mmproj", re.IGNORECASE)
+"""The words of a server that takes none at all; any other picks on the one it was sent."""
+_MAX_REMEMBERED = 1000
 _MAX_MODELS_BYTES = 8 * 1024 * 1024
 
 
@@ -35,6 +46,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes
     new_decoder: Callable[[AnswerDraft], AnswerDecoder]
     new_body: Callable[[], BodyReader] = AnswerBody
+    without_files: bytes = b""
+    """The body for a server that refuses what tools show; empty when they show nothing."""
 
 
 class Server:
@@ -53,6 +66,7 @@ class Server:
         self._transport: HttpTransport = transport or Httpx2Transport()
         self._quota_codes = quota_codes
         self._clock = clock
+        self._sightless: set[str | None] = set()
 
     def __repr__(self) -> str:
         return repr(self.endpoint)
@@ -93,11 +107,13 @@ class Server:
         prompt = PromptSize.of(question.body, messages)
         origin = Origin(self.endpoint.provider_id, options.model or "")
         taken_ids = {call.id for message in messages for call in message.tool_calls}
-        request = self.endpoint.post(
-            question.path, question.body, headers=options.extra_headers, connect=options.timeouts.connect
-        )
 
-        def ask(timeouts: Timeouts) -> AbstractAsyncContextManager[AsyncGenerator[StreamEvent, None]]:
+        def ask(
+            body: bytes, timeouts: Timeouts
+        ) -> AbstractAsyncContextManager[AsyncGenerator[StreamEvent, None]]:
+            request = self.endpoint.post(
+                question.path, body, headers=options.extra_headers, connect=options.timeouts.connect
+            )
             draft = AnswerDraft(assembly, origin, prompt=prompt, new_id=new_id, taken_ids=taken_ids)
             exchange = Exchange(
                 self.endpoint,
@@ -108,5 +124,41 @@ class Server:
             )
             return exchange.opened(self._transport, timeouts, scope=options.cancel, clock=self._clock)
 
-        async with aclosing(answer_events(ask, options, assembly=assembly, clock=self._clock)) as events:
+        answers = partial(answer_events, options=options, assembly=assembly, clock=self._clock)
+        if not question.without_files:
+            answer = answers(partial(ask, question.body))
+        elif options.model in self._sightless:
+            answer = answers(partial(ask, question.without_files))
+        else:
+            second = answers(partial(ask, question.without_files))
+            answer = self._in_turn(answers(partial(ask, question.body)), second, options, assembly=assembly)
+        async with aclosing(answer) as events:
             yield ResponseStream(events, assembly)
+
+    async def _in_turn(
+        self,
+        first: AsyncGenerator[StreamEvent, None],
+        second: AsyncGenerator[StreamEvent, None],
+        options: ChatOptions,
+        *,
+        assembly: Assembly,
+    ) -> AsyncGenerator[StreamEvent, None]:
+        """Give the events of `first`, and those of `second` when what tools show is refused there."""
+        async with aclosing(first), aclosing(second):
+            try:
+                async for event in first:
+                    yield event
+                return
+            except ProviderError as error:
+                if error.kind not in _REFUSALS or not _ABOUT_FILES.search(str(error)):
+                    raise
+                if _UNSUPPORTED.search(str(error)):
+                    self._sightless.add(options.model)
+                if len(self._sightless) > _MAX_REMEMBERED:
+                    self._sightless.clear()
+                told = f"what tools show was left out, because {error}"
+            warned = Warned(code="files_refused", message=told)
+            assembly.add(warned)
+            yield warned
+            async for event in second:
+                yield event

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
+from urllib.parse import quote
 
 import mcp_types as types
 from mcp.server.lowlevel.server import NotificationOptions, Server
@@ -17,6 +18,7 @@ from dialoom.base.cancel import CancelScope
 from dialoom.base.ids import new_id
 from dialoom.base.text import one_line
 from dialoom.graph.errors import Interrupted
+from dialoom.llm.files import FilePart
 from dialoom.llm.messages import ToolCall
 from dialoom.mcp.json_shapes import list_of, object_of
 from dialoom.mcp.server.questions import Declined, Form, Questions, StateTooLargeError
@@ -240,27 +242,43 @@ def _said(result: ToolResult) -> types.CallToolResult:
     structured = result.structured
     if structured is not None and not isinstance(structured, dict):
         structured = {"result": structured}  # older clients take an object only
-    shown = _shown(result.card)
+    shown = _shown(result)
     text = [types.TextContent(text=result.content)] if result.content or not shown else []
     return types.CallToolResult(
         content=[*text, *shown], structured_content=structured, is_error=result.is_error
     )
 
 
-def _shown(card: object) -> Sequence[types.ContentBlock]:
-    """Return the pictures and links of a card that holds blocks of the protocol; others are not for it."""
-    fields = object_of(card)
+def _shown(result: ToolResult) -> Sequence[types.ContentBlock]:
+    """Return the files, then what else a card holds in blocks of the protocol; other cards are not for it."""
+    found = [_block_of(file) for file in result.files]
+    known = [block.model_dump(exclude={"annotations", "meta"}) for block in found]
+    fields = object_of(result.card)
     if fields.get("type") != "mcp_result":
-        return ()
-    found: list[types.ContentBlock] = []
+        return found
     for block in list_of(fields.get("blocks")):
         try:
             content = _BLOCKS.validate_python(block)
         except ValidationError:
             continue
-        if not isinstance(content, types.TextContent):
+        is_known = content.model_dump(exclude={"annotations", "meta"}) in known
+        if not is_known and not isinstance(content, types.TextContent):
             found.append(content)
     return found
+
+
+def _block_of(file: FilePart) -> types.ContentBlock:
+    match file.kind:
+        case "image":
+            return types.ImageContent(data=file.base64, mime_type=file.media_type)
+        case "audio":
+            return types.AudioContent(data=file.base64, mime_type=file.media_type)
+        case "document":
+            named = quote(file.name) or "document"
+            blob = types.BlobResourceContents(
+                uri=f"attachment:{named}", blob=file.base64, mime_type=file.media_type
+            )
+            return types.EmbeddedResource(resource=blob)
 
 
 def _cannot_ask(tool: Tool, *, modern: bool) -> types.CallToolResult:
