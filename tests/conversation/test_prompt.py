@@ -285,3 +285,41 @@ def test_a_mix_of_texts_and_cards_gives_the_expected_screen_and_prompt() -> None
         assistant("[shown table: Grid (1 × x, z)]"),
         assistant("Done."),
     )
+
+
+class Counted(Card):
+    type: ClassVar[str] = "Counted"
+    read: ClassVar[list[str]] = []
+
+    def details(self) -> str:
+        self.read.append(self.title)
+        return str(len(self.read))
+
+
+def test_a_card_is_read_once_for_all_turns_until_a_type_is_registered() -> None:
+    Counted.read.clear()
+    cards = CardRegistry()
+    cards.register(Counted)
+    entries = [cards.encode(Counted(title=title)) for title in ("one", "two", "one")]
+    first = prompt(entries, registry=cards)
+    assert [message.text for message in first] == [
+        "[shown Counted: one (1)]",
+        "[shown Counted: two (2)]",
+        "[shown Counted: one (1)]",
+    ]
+    assert prompt(entries, registry=cards) == first
+    assert Counted.read == ["one", "two"]
+    cards.register(Counted)
+    prompt(entries[:1], registry=cards)
+    assert Counted.read == ["one", "two", "one"]
+
+
+def test_of_the_notes_that_were_read_the_newest_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dialoom.conversation.cards.registry.MAX_NOTES", 2)
+    Counted.read.clear()
+    cards = CardRegistry()
+    cards.register(Counted)
+    one, two, three = (cards.encode(Counted(title=title)) for title in ("one", "two", "three"))
+    for each in (one, two, one, three, one, two):
+        cards.note_of(each)
+    assert Counted.read == ["one", "two", "three", "two"]

@@ -2,7 +2,9 @@
 
 import logging
 import re
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import blake2b
 from importlib.metadata import entry_points
 from threading import Lock
 from typing import TypeAlias, cast
@@ -13,7 +15,7 @@ from pydantic import ValidationError
 from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line
 from dialoom.conversation.cards.actions import CardInput
-from dialoom.conversation.cards.card import Card
+from dialoom.conversation.cards.card import MAX_NOTE, Card
 from dialoom.conversation.cards.form import Form
 from dialoom.conversation.cards.form_registry import FormRegistry
 from dialoom.conversation.cards.unknown import UnknownCard
@@ -24,11 +26,20 @@ _log = logging.getLogger("dialoom.cards")
 
 ENTRY_POINT_GROUP = "dialoom.cards"
 MAX_MISSES = 100
+MAX_NOTES = 2000
+"""So many notes are remembered: a model reads them again at every turn."""
 _TYPE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 
 Payload: TypeAlias = dict[str, object]
 Upcaster: TypeAlias = Callable[[Payload], Payload]
 """Turns a payload of one version into one of the next; gets its own copy."""
+
+
+class CardNote(msgspec.Struct, frozen=True):
+    """What a model reads in place of a card, and the id by which its newer states are known."""
+
+    card_id: str | None
+    text: str
 
 
 class CardType(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,6 +90,7 @@ class CardRegistry:
         self._lock = Lock()
         self._types: dict[str, CardType] = {}
         self._misses: set[str] = set()
+        self._notes: OrderedDict[bytes, CardNote] = OrderedDict()
         for each in types:
             self.register(each)
 
@@ -87,6 +99,7 @@ class CardRegistry:
         known = card_type if isinstance(card_type, CardType) else CardType(model=card_type)
         with self._lock:
             self._types[known.name] = known
+            self._notes = OrderedDict()  # a new one: what is being made with the old types goes with the old
 
     def find(self, name: str) -> CardType | None:
         """Return the type called `name`, or None when neither this registry nor an entry point has it."""
@@ -146,6 +159,23 @@ class CardRegistry:
     def decode_entry(self, entry: CardEntry, forms: FormRegistry | None = None) -> Card | UnknownCard:
         """Return `decode` of an entry's type and payload."""
         return self.decode(entry.type, entry.payload, forms)
+
+    def note_of(self, entry: CardEntry) -> CardNote:
+        """Return what a model reads of an entry's card; the same entry is read once."""
+        key = blake2b(f"{entry.type}\n{entry.payload}".encode(), digest_size=16).digest()
+        with self._lock:
+            notes = self._notes
+            known = notes.get(key)
+            if known is not None:
+                notes.move_to_end(key)
+                return known
+        card = self.decode_entry(entry)
+        made = CardNote(card.id, _note(card))
+        with self._lock:
+            notes[key] = made
+            if len(notes) > MAX_NOTES:
+                notes.popitem(last=False)
+        return made
 
     def act(self, card: Card | UnknownCard, action: str, fields: Mapping[str, object]) -> Card:
         """Return the next state of `card` after `action` with the input `fields`.
@@ -232,6 +262,15 @@ def _checked(card: Card) -> Card:
         return type(card).model_validate(card.stored())
     except ValidationError as error:
         raise UsageError(f"this {card.type} card is not valid: {_first_problem(error)}") from error
+
+
+def _note(card: Card | UnknownCard) -> str:
+    try:
+        note = card.note(card.language)
+    except Exception:  # noqa: BLE001 - seam: notes of others' cards are made here
+        _log.exception("card note failed", extra={"card_type": card.type})
+        note = f"[shown {card.type}]"
+    return one_line(note, MAX_NOTE)
 
 
 def _not_taken(card: Card, action: str, error: ValidationError) -> UsageError:

@@ -1,22 +1,16 @@
 """The view for models: what was said as messages, cards as one short note, within limits."""
 
-import logging
 from collections.abc import Sequence
 
 import msgspec
 
-from dialoom.base.text import one_line
 from dialoom.conversation.cards.builtin import DEFAULT_CARDS
-from dialoom.conversation.cards.card import MAX_NOTE, Card
 from dialoom.conversation.cards.registry import CardRegistry
-from dialoom.conversation.cards.unknown import UnknownCard
 from dialoom.conversation.entries import CardEntry, Entry, TextEntry
 from dialoom.conversation.grounds import grounds_of
 from dialoom.llm.messages import Message, assistant, tool_result, user
 from dialoom.llm.messages import system as system_message
 from dialoom.llm.trim import Bounds, TurnWindow, refuse_below_one
-
-_log = logging.getLogger("dialoom.conversation")
 
 
 class PromptLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,13 +75,13 @@ class _Blocks:
 
 
 def _messages(entries: Sequence[Entry], registry: CardRegistry) -> tuple[Message, ...]:
-    cards = _newest_cards(entries, registry)
+    notes = _newest_notes(entries, registry)
     newest = max((index for index, entry in enumerate(entries) if _is_question(entry)), default=-1)
     grouped = _Blocks()
     for index, entry in enumerate(entries):
         match entry:
-            case CardEntry() if index in cards:
-                grouped.add(assistant(_note(cards[index])))
+            case CardEntry() if index in notes:
+                grouped.add(assistant(notes[index]))
             case TextEntry(role="tool", tool_call_id=str(call_id)):
                 result = tool_result(call_id, entry.content, name=entry.tool_name, is_error=entry.is_error)
                 grouped.add_result(call_id, result)
@@ -112,23 +106,15 @@ def _guides(entries: Sequence[Entry]) -> tuple[Message, ...]:
     )
 
 
-def _newest_cards(entries: Sequence[Entry], registry: CardRegistry) -> dict[int, Card | UnknownCard]:
-    """Return each card at the place of its newest state."""
-    cards: dict[int, Card | UnknownCard] = {}
+def _newest_notes(entries: Sequence[Entry], registry: CardRegistry) -> dict[int, str]:
+    """Return the note of each card at the place of its newest state."""
+    notes: dict[int, str] = {}
     places: dict[str, int] = {}
     for index, entry in enumerate(entries):
         if isinstance(entry, CardEntry):
-            card = cards[index] = registry.decode_entry(entry)
-            if card.id is not None:
-                cards.pop(places.get(card.id, -1), None)
-                places[card.id] = index
-    return cards
-
-
-def _note(card: Card | UnknownCard) -> str:
-    try:
-        note = card.note(card.language)
-    except Exception:  # noqa: BLE001 - seam: notes of others' cards are made here
-        _log.exception("card note failed", extra={"card_type": card.type})
-        note = f"[shown {card.type}]"
-    return one_line(note, MAX_NOTE)
+            note = registry.note_of(entry)
+            notes[index] = note.text
+            if note.card_id is not None:
+                notes.pop(places.get(note.card_id, -1), None)
+                places[note.card_id] = index
+    return notes
