@@ -1,6 +1,8 @@
 """Exchanges recorded from real servers (see transcripts/README.md), replayed whole and in small pieces."""
 
+import asyncio
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,13 +11,16 @@ import pytest
 
 from dialoom.llm import (
     AnthropicProvider,
+    ChatOptions,
     ChatResponse,
+    OpenAIEmbeddings,
     OpenAIProvider,
     ProviderError,
     ReasoningPart,
     TextPart,
     Usage,
     chat,
+    user,
 )
 from dialoom.testing.wire import WireReply, WireServer, split_bytes
 from tests.llm.served import ASK_ONCE, HELLO, KEY
@@ -81,12 +86,32 @@ FAILURES: dict[str, tuple[str, int | None, float | None]] = {
     "llmock_openai_malformed": ("invalid_response", None, None),
     "llmock_openai_truncate": ("incomplete_stream", None, None),
 }
+LEFT_OUT = re.compile(r"\[([^\[\]]*), \.\.\. 576 numbers \.\.\.\]")
+"""Where a vector was shortened for the record."""
+OTHERS = {
+    "llamacpp_anthropic_count_tokens",
+    "llamacpp_chat_stream_rawchunked",
+    "llamacpp_completions_stream",
+    "llamacpp_embeddings",
+    "llamacpp_embeddings_off",
+}
+"""What is no answer of a model, or kept with its framing; each has a test of its own."""
+
+
+def asked(name: str) -> Any:
+    """The JSON of the recorded request."""
+    sent = (FOLDER / f"{name}.txt").read_text(encoding="utf-8").partition("### response\n")[0]
+    return json.loads(sent[sent.index("{") :])
+
+
+def answered(name: str) -> bytes:
+    """The recorded response, with all its bytes."""
+    return (FOLDER / f"{name}.txt").read_bytes().partition(b"### response\n")[2]
 
 
 def replies(name: str) -> Iterator[WireReply]:
     """The recorded response, once for each size of its pieces."""
-    recorded = (FOLDER / f"{name}.txt").read_bytes().partition(b"### response\n")[2].replace(b"\r\n", b"\n")
-    head, _, body = recorded.partition(b"\n\n")
+    head, _, body = answered(name).replace(b"\r\n", b"\n").partition(b"\n\n")
     status, *lines = head.decode().split("\n")
     fields = dict(line.split(": ", 1) for line in lines if ": " in line)
     framing = {"transfer-encoding", "content-length", "connection", "keep-alive"}
@@ -159,5 +184,76 @@ async def test_real_anthropic_answers_hold_every_part() -> None:
     assert counted.usage == Usage(input_tokens=24, output_tokens=17, cache_read_tokens=23)
 
 
+async def test_a_real_count_of_tokens_is_read_however_it_is_cut() -> None:
+    name = "llamacpp_anthropic_count_tokens"
+    for reply in replies(name):
+        async with WireServer([reply]) as server, AnthropicProvider(server.url, KEY) as provider:
+            assert await provider.count_tokens([user("Say hi.")], ChatOptions(model="local")) == 24
+        (request,) = server.requests
+        sent = [{"role": "user", "content": [{"type": "text", "text": "Say hi."}]}]
+        assert (request.path, request.json()) == (
+            "/v1/messages/count_tokens",
+            {**asked(name), "messages": sent},
+        )
+
+
+@pytest.mark.parametrize("size", CUTS)
+async def test_the_framing_of_a_real_stream_is_read_however_its_bytes_come(size: int) -> None:
+    response = answered("llamacpp_chat_stream_rawchunked")
+    assert b"\r\n0\r\n\r\n" in response
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        for at in range(0, len(response), size):
+            writer.write(response[at : at + size])
+            await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with OpenAIProvider(f"http://127.0.0.1:{port}/v1", KEY) as provider:
+            answer = await chat(provider, HELLO, ASK_ONCE)
+    said = (
+        "Hello! I'm here to help with any math or science-related questions. What can I help you with today?"
+    )
+    assert (answer.text, answer.finish_reason) == (said, "stop")
+
+
+async def test_text_completions_are_refused_for_what_they_are() -> None:
+    for error in await outcomes("llamacpp_completions_stream"):
+        assert error.kind == "invalid_response"
+        assert "sent what is no answer: text completions, which are no chat; check that" in str(error)
+
+
+async def test_real_vectors_are_read_however_they_are_cut() -> None:
+    name = "llamacpp_embeddings"
+    for reply in replies(name):
+        told = b"".join(piece for piece in reply.body if isinstance(piece, bytes)).decode()
+        shown = [json.loads(f"[{numbers}]") for numbers in LEFT_OUT.findall(told)]
+        full = LEFT_OUT.sub(lambda row: f"[{row[1]}{', 0.5' * 572}]", told)
+        size = max(map(len, reply.body))
+        pieces = split_bytes(full.encode(), range(size, len(full), size))
+        served = WireReply(headers=reply.headers, body=pieces)
+        async with (
+            WireServer([served]) as server,
+            OpenAIEmbeddings(f"{server.url}/v1", "secret", model="local") as embeddings,
+        ):
+            found = await embeddings.embed(["hello", "goodbye"])
+        assert server.requests[0].json() == asked(name)
+        assert [vector[:4] for vector in found.vectors] == shown
+        assert ([len(vector) for vector in found.vectors], found.usage) == ([576, 576], Usage(input_tokens=3))
+
+
+async def test_a_real_server_without_vectors_says_so() -> None:
+    for reply in replies("llamacpp_embeddings_off"):
+        async with (
+            WireServer([reply]) as server,
+            OpenAIEmbeddings(f"{server.url}/v1", KEY, model="local") as embeddings,
+        ):
+            with pytest.raises(ProviderError, match="does not support embeddings") as caught:
+                await embeddings.embed(["hello", "world"])
+        assert (caught.value.kind, caught.value.status, len(server.requests)) == ("server_error", 501, 1)
+
+
 def test_every_transcript_is_replayed() -> None:
-    assert {path.stem for path in FOLDER.glob("*.txt")} == ANSWERS.keys() | FAILURES.keys()
+    assert {path.stem for path in FOLDER.glob("*.txt")} == ANSWERS.keys() | FAILURES.keys() | OTHERS

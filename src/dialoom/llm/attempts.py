@@ -1,9 +1,10 @@
 """One answer out of as many requests as its policy allows."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from itertools import count
+from typing import TypeVar
 
 import msgspec
 
@@ -20,8 +21,10 @@ from dialoom.llm.events import (
     Warned,
 )
 from dialoom.llm.options import ChatOptions, Timeouts
-from dialoom.llm.retry import Attempt, wait_before_retry
+from dialoom.llm.retry import Attempt, RetryPolicy, wait_before_retry
 from dialoom.llm.switch import StopSwitch
+
+_T = TypeVar("_T")
 
 Ask = Callable[[Timeouts], AbstractAsyncContextManager[AsyncGenerator[StreamEvent, None]]]
 """Makes one request, ended by the timeouts it is given."""
@@ -62,6 +65,30 @@ async def answer_events(
         yield retrying
         with StopSwitch(options.cancel) as switch:
             await switch.wait(partial(clock.sleep, wait))
+
+
+async def repeated(
+    ask: Callable[[], Awaitable[_T]],
+    policy: RetryPolicy,
+    *,
+    switch: StopSwitch,
+    clock: Clock,
+    ends_at: float,
+) -> _T:
+    """Return what `ask` does, asked as often as its policy allows until the time `ends_at` of `clock`.
+
+    For answers that come whole. Raises the `ProviderError` of the last request, or `Cancelled` by the switch.
+    """
+    number = 0
+    while True:
+        number += 1
+        try:
+            return await switch.wait(ask)
+        except ProviderError as error:
+            wait = wait_before_retry(policy, error, Attempt(number=number, left=ends_at - clock.monotonic()))
+            if wait is None:
+                raise
+        await switch.wait(partial(clock.sleep, wait))
 
 
 def _numbered(event: ResponseCompleted, attempts: int) -> ResponseCompleted:

@@ -11,6 +11,9 @@ from dialoom.llm.profile import WireProfile
 from dialoom.llm.question import question_of
 from dialoom.llm.wire.writing import writing_json
 
+_COUNTED = ("model", "system", "messages", "tools", "tool_choice", "thinking", "output_config")
+"""The only fields that a count takes: any other is refused."""
+
 
 def message_body(
     messages: Sequence[Message], options: ChatOptions, *, profile: WireProfile, provider: str
@@ -20,6 +23,16 @@ def message_body(
     with writing_json():
         asked = _asked(said, options, profile=profile, provider=provider)
         return msgspec.json.encode({**asked, **options.extra_body})
+
+
+def count_body(
+    messages: Sequence[Message], options: ChatOptions, *, profile: WireProfile, provider: str
+) -> bytes:
+    """Return the JSON body that asks how long the same question is; errors as in `message_body`."""
+    said = question_of(messages, options)
+    with writing_json():
+        asked = {**_asked(said, options, profile=profile, provider=provider), **options.extra_body}
+        return msgspec.json.encode({name: asked[name] for name in _COUNTED if name in asked})
 
 
 def _asked(

@@ -29,6 +29,8 @@ class WireChoice(msgspec.Struct):
     message: WireDelta | list[Any] | None = None
     finish_reason: Any = None
     usage: Any = None
+    text: Any = None
+    """Words of a text completion, which is another wire's."""
 
 
 class WireChunk(msgspec.Struct):

@@ -27,7 +27,7 @@ from dialoom.llm.response import FinishReason
 from dialoom.llm.surrogates import SurrogateJoiner
 from dialoom.llm.think_tags import ThinkTagSplitter
 from dialoom.llm.tool_deltas import CallFragment
-from dialoom.llm.wire.broken import AnswerFailedError
+from dialoom.llm.wire.broken import AnswerFailedError, MalformedChunkError
 from dialoom.llm.wire.draft import AnswerDraft, finish_warnings
 from dialoom.net.sse import SseEvent
 
@@ -120,6 +120,8 @@ class ChatDecoder:
             delta = choice.delta or choice.message
             if isinstance(delta, WireDelta):
                 self._read(delta, events)
+            elif delta is None and choice.text is not None:
+                raise MalformedChunkError("text completions, which are no chat")
             if choice.finish_reason:
                 self._finish_reason = text_of(choice.finish_reason) or self._finish_reason
             if choice.usage is not None:

@@ -10,13 +10,14 @@ from dialoom.base.cancel import CancelScope
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
 from dialoom.base.errors import UsageError
 from dialoom.base.text import replace_surrogates
+from dialoom.llm.attempts import repeated
 from dialoom.llm.closing import ClosedOnExit
-from dialoom.llm.errors import ErrorKind, ProviderError
+from dialoom.llm.errors import ErrorKind
 from dialoom.llm.given import expect_text, expect_texts
 from dialoom.llm.openai.advice import NOT_FOUND
 from dialoom.llm.openai.vectors import Embeddings, MalformedVectorsError, read_vectors
 from dialoom.llm.profile import DEFAULT_PROFILE
-from dialoom.llm.retry import Attempt, RetryPolicy, wait_before_retry
+from dialoom.llm.retry import RetryPolicy
 from dialoom.llm.switch import StopSwitch
 from dialoom.llm.usage import Usage
 from dialoom.llm.wire.endpoint import ADVICE, Endpoint
@@ -132,18 +133,8 @@ class OpenAIEmbeddings(ClosedOnExit):
             yield batch
 
     async def _embed_batch(self, texts: Sequence[str], switch: StopSwitch, *, ends_at: float) -> Embeddings:
-        request = self._request(texts)
-        number = 0
-        while True:
-            number += 1
-            try:
-                return await switch.wait(partial(self._ask, request, len(texts)))
-            except ProviderError as error:
-                left = ends_at - self._clock.monotonic()
-                wait = wait_before_retry(self._options.retry, error, Attempt(number=number, left=left))
-                if wait is None:
-                    raise
-            await switch.wait(partial(self._clock.sleep, wait))
+        ask = partial(self._ask, self._request(texts), len(texts))
+        return await repeated(ask, self._options.retry, switch=switch, clock=self._clock, ends_at=ends_at)
 
     def _request(self, texts: Sequence[str]) -> HttpRequest:
         fields = {
