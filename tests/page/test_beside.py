@@ -242,6 +242,31 @@ def test_what_goes_wrong_is_said_in_chinese_on_a_chinese_page(browser: Browser, 
     context.close()
 
 
+def test_cards_tell_in_chinese_what_went_wrong_by_its_code(browser: Browser, stage: Stage) -> None:
+    known = stage.conversation(
+        card("GriddingParamCard", id="g", error="the disk is full; free some", errorCode="no_space"),
+        card("Error", id="e", code="usage_limit", message="over 100 tokens; raise it"),
+        card("Plot", id="p", error="nothing to draw", errorCode="of_the_future"),
+        card(
+            "KnowledgeBase",
+            id="k",
+            sources=[
+                {"id": "a", "status": "failed", "error": "it is gone", "errorCode": "attachment_not_found"}
+            ],
+        ),
+    )
+    context = browser.new_context(locale="zh-CN")
+    page = context.new_page()
+    page.goto(stage.login_url())
+    page.goto(f"{stage.url}/c/{known}")
+    shown = page.locator(".card")
+    expect(shown.nth(0).locator("[role=alert]")).to_have_text("服务器磁盘空间不足。")
+    expect(shown.nth(1).locator(".problem")).to_contain_text("上限")
+    expect(shown.nth(2).locator("[role=alert]")).to_have_text("nothing to draw")
+    expect(shown.nth(3).locator("li .problem")).to_have_text("附件已不存在，请重新上传。")
+    context.close()
+
+
 def test_the_title_tells_model_and_skills_and_the_list_can_be_put_away(page: Page, stage: Stage) -> None:
     looked_at(page, stage, text("user", "hello"), title="Chips")
     expect(page.locator(".title")).to_contain_text("mock: mock-model")
@@ -285,9 +310,10 @@ def test_a_first_message_that_is_refused_is_still_there_with_its_file(page: Page
 
 def test_a_provider_is_switched_off_and_on_again(page: Page, stage: Stage) -> None:
     page.goto(stage.url)
-    page.click("button[aria-label=Models]")
+    page.click(".rail >> text=Models")
     page.click("dialog input[type=checkbox]")
     expect(page.locator(".title .chip")).to_have_text("as the server chooses")
     page.click("dialog input[type=checkbox]")
     expect(page.locator(".title .chip")).to_have_text("mock: mock-model")
     page.click("dialog button[aria-label=Close]")
+    expect(page.locator(".rail button", has_text="Models")).to_be_focused()  # where one came from

@@ -65,17 +65,19 @@ def test_a_file_of_points_is_uploaded_loaded_gridded_and_shown_as_a_map(page: Pa
     expect(page.locator(".card[data-type=Table]")).to_contain_text("of 80")
 
     grid = page.locator(".card[data-type=GriddingParamCard]")
-    size = grid.locator("label:has-text('dx') input")
+    size = grid.locator("label:has-text('Cell in x') input")
     size.fill("0.0001")
     expect(grid.locator("p.problem")).to_contain_text("nodes")
     expect(grid.locator("button.primary")).to_be_disabled()
     size.fill("5")
-    grid.locator("label:has-text('dy') input").fill("5")
+    grid.locator("label:has-text('Cell in y') input").fill("5")
     grid.locator("button.primary").click()
     expect(page.locator(".card[data-type=Plot] img")).to_be_visible(timeout=BOUND * 1000)  # another process
     expect(page.locator(".card[data-type=WorkflowStatus] li.done")).to_have_count(3)
     page.reload()
     expect(grid.locator("img.map")).to_be_visible()
+    expect(grid.locator(".contours path")).to_have_count(12)  # z goes from 0 to about 250
+    expect(grid.locator("figcaption")).to_contain_text("contours every 20")
     expect(grid.locator(".chips")).to_contain_text("wells.csv.asc")
     sent = told(page, stage)
     assert 'point file "wells.csv" loaded: file=wells.csv, x=East, y=North, z=Height, points=80]' in sent
@@ -132,7 +134,7 @@ def test_a_knowledge_card_takes_a_document_in_and_answers_from_it(page: Page, st
     assert "answers-from-sources" in sent
     parts = stage.provider.requests[-1].messages[-1].parts
     assert [part.text for part in parts if isinstance(part, SourcePart)] == [ARM]
-    shown.locator("text=Remove").click()
+    shown.locator("button[aria-label^=Remove]").click()
     expect(shown.locator("li")).to_have_count(0)
 
 

@@ -222,9 +222,11 @@ def test_a_tool_waits_for_approval_and_runs_with_the_arguments_a_person_gave(
     page.fill(".code-box", '{"order": "7", "amount": 9}')
     page.reload()
     expect(page.locator(".code-box")).to_have_value('{"order": "7", "amount": 9}')
-    page.click("text=Approve")
+    page.focus(".card button.primary")
+    page.keyboard.press("Enter")
     expect(page.locator(".entry.assistant:not(.live) .text")).to_have_text("It is done.")
     expect(page.locator(".badge.approved")).to_be_visible()
+    expect(page.locator(".card")).to_be_focused()  # the button is gone; who works with keys goes on from here
     asked = stage.provider.requests[-1].messages
     assert "refunded 9" in next(part.content for message in asked for part in message.tool_results)
     page.click(".tool-call summary")

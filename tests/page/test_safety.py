@@ -172,7 +172,7 @@ def test_axe_finds_no_serious_violation(browser: Browser, stage: Stage, theme: s
     page.click("#tab-data")
     expect(page.locator(".data .grid-row")).to_have_count(2)
     found.append(serious(page))
-    page.click("button[aria-label='Models'], button[aria-label='模型']")
+    page.click(".places button >> nth=2")
     expect(page.locator("dialog input[type=checkbox]")).to_be_visible()
     found.append(serious(page))
     context.close()
@@ -241,4 +241,17 @@ def test_two_languages_and_a_phone(browser: Browser, stage: Stage) -> None:
     page.click(".rail button[aria-label=设置]")
     page.select_option("dialog select >> nth=0", "en")
     expect(page.locator(".welcome h1")).to_have_text("What would you like to know?")
+    page.click("dialog button[aria-label=Close]")
+    page.click(".rail >> text=中文")
+    expect(page.locator(".welcome h1")).to_have_text("想了解什么？")
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(ground)
+    page.click(".rail button[aria-label=深色]")
+    assert page.evaluate(ground) != light
+    page.reload()
+    page.click("button[aria-label=对话列表]")
+    page.click(".rail button[aria-label=浅色]")
+    assert page.evaluate(ground) == light
+    page.keyboard.press("Escape")
+    expect(page.locator(".rail")).to_be_hidden()
     context.close()

@@ -124,6 +124,29 @@ def test_finished_blocks_of_a_growing_answer_are_never_drawn_again(page: Page, s
     stage.open(second)
 
 
+def test_nothing_moves_or_flashes_when_an_answer_is_whole(page: Page, stage: Stage) -> None:
+    gate = stage.gate()
+    stage.says("The law \\(E = mc^2\\) holds.\n\nA second paragraph", gate)
+    ask(page, "Which law?")
+    stage.reach(gate)
+    expect(page.locator(".live .katex")).to_have_count(1)
+    expect(page.locator(".live .block")).to_have_count(2)
+    before = page.locator(".entry.live .block").last.bounding_box()
+    height = "document.querySelector('.column').getBoundingClientRect().height"
+    tall = page.evaluate(height)
+    page.evaluate(
+        """() => { window.bare = 0; const look = () => {
+        if (document.querySelector(".katex") === null) window.bare += 1;
+        requestAnimationFrame(look) }; requestAnimationFrame(look) }"""
+    )
+    stage.open(gate)
+    expect(page.locator(".entry.assistant:not(.live) .block")).to_have_count(2)
+    expect(page.locator(".live")).to_have_count(0)
+    assert page.locator(".entry.assistant .block").last.bounding_box() == before
+    assert page.evaluate(height) == tall
+    assert page.evaluate("window.bare") == 0
+
+
 def test_a_reader_who_scrolled_up_stays_there(page: Page, stage: Stage) -> None:
     gate = stage.gate()
     known = stage.conversation(*(text("user", f"line {at}") for at in range(60)))

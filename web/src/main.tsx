@@ -6,10 +6,10 @@ import "./styles/layout.css";
 import "./styles/text.css";
 import "./styles/cards.css";
 import { App } from "./view/App";
-import { applyTheme, storedTheme } from "./view/theme";
+import { applyTheme, theme } from "./view/theme";
 
 speak(currentLanguage());
-applyTheme(storedTheme());
+applyTheme(theme.get());
 const place = document.getElementById("page");
 if (place !== null) createRoot(place).render(<App />);
 void begin();

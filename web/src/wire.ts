@@ -74,6 +74,9 @@ export interface CardData {
   id?: string;
   title?: string;
   status?: string;
+  /** A sentence in English, and the code that has words in other languages. */
+  error?: string | null;
+  errorCode?: string | null;
   [field: string]: unknown;
 }
 

@@ -1,8 +1,8 @@
 /** A card in its frame. A type nobody knows here shows its fields; one that cannot be read shows its text. */
 
-import { lazy, memo, Suspense } from "react";
-import type { ComponentType } from "react";
-import { t } from "../i18n/i18n";
+import { lazy, memo, Suspense, useLayoutEffect, useRef } from "react";
+import type { ComponentType, FocusEvent } from "react";
+import { t, trouble } from "../i18n/i18n";
 import { beside } from "../state/beside";
 import { Boundary } from "../view/Boundary";
 import { IconButton } from "../view/icons";
@@ -34,8 +34,18 @@ const VIEWS: Record<string, ComponentType<CardProps>> = {
 export const CardView = memo(function CardView({ conversation, shown }: { conversation: string; shown: ShownCard }) {
   const View = VIEWS[shown.type] ?? GenericCard;
   const title = String(shown.card?.title || t(`card_${shown.type}` as "card_Form"));
+  const place = useRef<HTMLElement>(null);
+  const held = useRef(false);
+  useLayoutEffect(() => {
+    // the button that was pressed is gone with the state before: who works with keys goes on from the card
+    if (held.current && document.activeElement === document.body) place.current?.focus({ preventScroll: true });
+  }, [shown.rev]);
+  const left = (event: FocusEvent<HTMLElement>) => {
+    // a button that is pressed is switched off, and loses the focus to nobody
+    held.current = event.relatedTarget === null ? event.target.matches(":disabled") : event.currentTarget.contains(event.relatedTarget);
+  };
   return (
-    <section className="card" data-type={shown.type} data-index={shown.index} aria-label={title}>
+    <section ref={place} tabIndex={-1} onFocus={() => (held.current = true)} onBlur={left} className="card" data-type={shown.type} data-index={shown.index} aria-label={title}>
       <header>
         <h3>{title.startsWith("card_") ? shown.type : title}</h3>
         {shown.card?.status && <span className={`badge ${String(shown.card.status)}`}>{statusWords(String(shown.card.status))}</span>}
@@ -46,8 +56,8 @@ export const CardView = memo(function CardView({ conversation, shown }: { conver
         <Unreadable shown={shown} />
       ) : (
         <Suspense fallback={<p aria-busy="true">…</p>}>
+          {typeof shown.card.error === "string" && <p className="problem" role="alert">{trouble(shown.card.errorCode ?? "", shown.card.error)}</p>}
           {/* a card of another state is another form: nothing typed leaks from one to the next */}
-          {typeof shown.card.error === "string" && <p className="problem" role="alert">{shown.card.error}</p>}
           <Boundary key={`${String(shown.card.id)}:${shown.rev}`}>
             <View conversation={conversation} shown={shown} card={shown.card} />
           </Boundary>

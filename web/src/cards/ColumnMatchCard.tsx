@@ -15,6 +15,7 @@ export default function ColumnMatchCard(props: CardProps) {
   const { busy, problem, act } = useActions(props);
   const done = isDone(card) || shown.locked;
   const troubles = troublesOf(required, columns, chosen);
+  const free = columns.filter((column) => !Object.values(chosen).includes(column.name));
   const blocked = Object.values(troubles).some((trouble) => trouble.blocks);
   const confirm = async () => {
     const given = Object.fromEntries(Object.entries(chosen).filter(([, column]) => column !== ""));
@@ -48,9 +49,10 @@ export default function ColumnMatchCard(props: CardProps) {
           </tbody>
         </table>
       </div>
-      {!done && (
+      {!done && free.length > 0 && (
         <p className="chips">
-          {columns.filter((column) => !Object.values(chosen).includes(column.name)).map((column) => (
+          <span className="help">{t("dragHint")}</span>
+          {free.map((column) => (
             <span key={column.name} className="chip" draggable onDragStart={(event) => event.dataTransfer.setData("text/plain", column.name)}>{column.name}</span>
           ))}
         </p>

@@ -1,4 +1,4 @@
-import { t } from "../i18n/i18n";
+import { t, trouble } from "../i18n/i18n";
 import { useActions } from "./useCard";
 import type { CardProps } from "./useCard";
 
@@ -8,7 +8,7 @@ export function ErrorCard(props: CardProps) {
   const { busy, problem, act } = useActions(props);
   return (
     <div className="fields">
-      <p className="problem">{String(card.message || card.code || "")}</p>
+      <p className="problem">{trouble(String(card.code ?? ""), String(card.message ?? ""))}</p>
       {card.hint ? <p className="help">{String(card.hint)}</p> : null}
       {problem !== null && <p className="problem" role="alert">{problem}</p>}
       {card.retryable === true && (

@@ -9,10 +9,12 @@ interface Props {
   common: Record<string, unknown>;
   value: string;
   accept?: string;
+  /** What may be dropped here, where there is nothing else yet. */
+  invites?: string;
   onChange: (id: string) => void;
 }
 
-export function FileField({ common, value, accept, onChange }: Props) {
+export function FileField({ common, value, accept, invites, onChange }: Props) {
   const [name, setName] = useState("");
   const [busy, setBusy] = useState(false);
   const choose = async (file: File | undefined) => {
@@ -25,7 +27,8 @@ export function FileField({ common, value, accept, onChange }: Props) {
     onChange(stored.id);
   };
   return (
-    <div className="file" onDragOver={(event) => event.preventDefault()} onDrop={(event) => { event.preventDefault(); void choose(event.dataTransfer.files[0]); }}>
+    <div className={`file ${invites === undefined ? "" : "inviting"}`} onDragOver={(event) => event.preventDefault()} onDrop={(event) => { event.preventDefault(); void choose(event.dataTransfer.files[0]); }}>
+      {invites !== undefined && <span className="help">{invites}</span>}
       {/* the browser's own button speaks the browser's language, not the page's */}
       <label className="button">
         {t(busy ? "uploading" : "chooseFile")}

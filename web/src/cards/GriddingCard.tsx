@@ -1,6 +1,7 @@
 /** Settings of a gridding run, and its result once it ran. */
 
 import { named, number, t } from "../i18n/i18n";
+import { GridMap } from "./GridMap";
 import { Choice } from "./XyzCard";
 import { isDone, listOf, recordOf, useActions, useCardDraft } from "./useCard";
 import type { CardProps } from "./useCard";
@@ -23,18 +24,18 @@ export default function GriddingCard(props: CardProps) {
   const setNumber = (group: "extent" | "cell" | "params", name: string, text: string) => write({ ...settings, [group]: { ...settings[group], [name]: text === "" ? undefined : Number(text) } });
   return (
     <form className="fields" onSubmit={(event) => { event.preventDefault(); if (!tooMany) void run(); }}>
-      <div className="line wrap">
+      <div className="line wrap wide">
         <Choice label={t("method")} value={settings.method} options={METHODS} words={(method) => t(`grid_${method}` as "grid_idw")} onChange={(method) => write({ ...settings, method, params: {} })} />
         {paramsOf(settings.method).map((param) => (
           <label key={param.name}>{named(param.name)} <input type="number" step="any" value={String(settings.params[param.name] ?? param.value)} disabled={done} onChange={(event) => setNumber("params", param.name, event.target.value)} /></label>
         ))}
       </div>
       <div className="line wrap">
-        {(["xMin", "xMax", "yMin", "yMax"] as const).map((name) => <label key={name}>{name} <input type="number" step="any" disabled={done} value={String(settings.extent[name] ?? "")} onChange={(event) => setNumber("extent", name, event.target.value)} /></label>)}
-        {(["dx", "dy"] as const).map((name) => <label key={name}>{name} <input type="number" step="any" min={0} disabled={done} value={String(settings.cell[name] ?? "")} onChange={(event) => setNumber("cell", name, event.target.value)} /></label>)}
+        {(["xMin", "xMax", "yMin", "yMax"] as const).map((name) => <label key={name}>{named(name)} <input type="number" step="any" disabled={done} value={String(settings.extent[name] ?? "")} onChange={(event) => setNumber("extent", name, event.target.value)} /></label>)}
+        {(["dx", "dy"] as const).map((name) => <label key={name}>{named(name)} <input type="number" step="any" min={0} disabled={done} value={String(settings.cell[name] ?? "")} onChange={(event) => setNumber("cell", name, event.target.value)} /></label>)}
       </div>
       {nodes !== null && <p className={tooMany ? "problem" : "help"}>{t("nodes", { nx: number(nodes.nx), ny: number(nodes.ny), all: number(nodes.nx * nodes.ny) })}{tooMany && ` – ${t("tooManyNodes", { max: number(MAX_NODES) })}`}</p>}
-      {typeof result.imageId === "string" && <img src={`/api/v1/files/${encodeURIComponent(result.imageId)}`} alt={t("map")} className="map" />}
+      {typeof result.imageId === "string" && <GridMap title={String(card.title || t("card_GriddingParamCard"))} result={result} every={recordOf(card.output).contourInterval} />}
       {Object.keys(result).length > 0 && (
         <dl className="answers">
           {(["nx", "ny", "zMin", "zMax", "nullCount", "rmse", "mae", "elapsedMs"] as const).filter((name) => typeof result[name] === "number").map((name) => <div key={name}><dt>{named(name)}</dt><dd>{number(Number(result[name]))}</dd></div>)}

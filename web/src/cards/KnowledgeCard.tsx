@@ -2,13 +2,14 @@
 
 import { useEffect, useState } from "react";
 import { api } from "../api";
-import { number, t } from "../i18n/i18n";
+import { number, t, trouble } from "../i18n/i18n";
 import type { CardData, Source } from "../wire";
 import { FileField } from "./FileField";
 import { listOf, recordOf, useActions } from "./useCard";
-import { useCell } from "../state/store";
 import type { CardProps } from "./useCard";
 import { attempt, touched } from "../state/page";
+import { useCell } from "../state/store";
+import { IconButton } from "../view/icons";
 
 interface Document {
   id: string;
@@ -16,6 +17,7 @@ interface Document {
   status?: string;
   chunks?: number;
   error?: string | null;
+  errorCode?: string | null;
 }
 
 export default function KnowledgeCard(props: CardProps) {
@@ -32,11 +34,12 @@ export default function KnowledgeCard(props: CardProps) {
       <ul className="documents">
         {listOf<Document>(card.sources).map((source) => (
           <li key={source.id} className={source.status ?? ""}>
-            <span>{source.label || source.id}</span>
-            <span className="badge">{t(`doc_${source.status ?? "queued"}` as "doc_done")}</span>
-            {source.error && <span className="problem">{source.error}</span>}
-            {!fixed && source.status === "failed" && <button type="button" disabled={busy} onClick={() => void act("retry_source", { sourceId: source.id })}>{t("tryAgain")}</button>}
-            {!fixed && <button type="button" disabled={busy} onClick={() => void act("remove_source", { sourceId: source.id })}>{t("removeFile")}</button>}
+            <span className="label">{source.label || source.id}</span>
+            <span className={`badge ${source.status ?? ""}`}>{t(`doc_${source.status ?? "queued"}` as "doc_done")}</span>
+            <span className="spacer" />
+            {!fixed && source.status === "failed" && <button type="button" className="plain" disabled={busy} onClick={() => void act("retry_source", { sourceId: source.id })}>{t("tryAgain")}</button>}
+            {!fixed && <IconButton icon="remove" label={`${t("removeFile")} ${source.label || source.id}`} disabled={busy} onClick={() => void act("remove_source", { sourceId: source.id })} />}
+            {source.error && <p className="problem">{trouble(source.errorCode ?? "", source.error)}</p>}
           </li>
         ))}
       </ul>

@@ -45,7 +45,10 @@ export default function ParameterCard(props: CardProps) {
                 <tr key={item.name} className={dirty.includes(item) ? "changed" : ""}>
                   <th scope="row">{item.name}</th>
                   <td>
-                    <Value item={item} value={value} locked={shown.locked} wrong={wrong[item.name] ?? null} onChange={set} /> {item.unit}
+                    <span className="with-unit">
+                      <Value item={item} value={value} locked={shown.locked} wrong={wrong[item.name] ?? null} onChange={set} />
+                      {item.unit}
+                    </span>
                     {wrong[item.name] !== null && <p className="problem">{wrong[item.name]}</p>}
                   </td>
                   <td>{item.default ?? "–"}</td>

@@ -4,11 +4,11 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useMemo, useRef, useState } from "react";
 import type { Rows } from "../api";
 import { api, datasetCsvUrl } from "../api";
-import { copy } from "../clipboard";
 import { number, t } from "../i18n/i18n";
 import { added } from "../state/added";
 import { beside } from "../state/beside";
-import { attempt, note } from "../state/page";
+import { attempt } from "../state/page";
+import { copied } from "../view/copied";
 import { listOf } from "./useCard";
 import type { CardProps } from "./useCard";
 
@@ -41,7 +41,7 @@ export default function TableCard({ card, shown, beside: inPanel = false }: Card
         <span className="help">{t("rowsOf", { shown: number(total), total: number(Math.max(counted, total)) })}</span>
         <span className="spacer" />
         {chosen.size > 0 && <button type="button" className="primary" onClick={ask}>{t("askAbout", { count: chosen.size })}</button>}
-        <button type="button" onClick={() => void copied(shownNames, dataset === null ? own : remote.known())}>{t("copy")}</button>
+        <button type="button" onClick={() => void copied(tabbed(shownNames, dataset === null ? own : remote.known()))}>{t("copy")}</button>
         {dataset === null ? (
           <>
             <button type="button" onClick={() => download(["\ufeff", csv(names, own)], title, "csv")}>CSV</button>
@@ -155,9 +155,9 @@ function compare(one: unknown, other: unknown): number {
   return String(one ?? "").localeCompare(String(other ?? ""), undefined, { numeric: true });
 }
 
-async function copied(names: string[], rows: unknown[][]): Promise<void> {
-  const text = [names, ...rows].map((row) => row.map((value) => String(value ?? "").replace(/[\t\n]/g, " ")).join("\t")).join("\n");
-  note((await copy(text)) ? t("copied") : t("copyFailed"));
+/** Rows as a spreadsheet takes them when they are pasted. */
+function tabbed(names: string[], rows: unknown[][]): string {
+  return [names, ...rows].map((row) => row.map((value) => String(value ?? "").replace(/[\t\n]/g, " ")).join("\t")).join("\n");
 }
 
 /** Write rows as CSV. A text a spreadsheet would run gets an apostrophe in front; numbers stay numbers. */

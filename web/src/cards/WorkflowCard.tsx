@@ -30,8 +30,9 @@ export function WorkflowCard(props: CardProps) {
             <span>{step.displayName || step.id}</span>
             {typeof step.progress === "number" && step.status === "running" && <progress max={1} value={step.progress} aria-label={step.displayName || step.id} />}
             {step.message && <span className="help">{step.message}</span>}
-            {step.endedAt && <time dateTime={step.endedAt}>{time(step.endedAt)}</time>}
-            {!props.shown.locked && step.status === "failed" && <button type="button" disabled={busy} onClick={() => void act("retry", { stepId: step.id })}>{t("tryAgain")}</button>}
+            <span className="spacer" />
+            {step.endedAt && <time className="help" dateTime={step.endedAt}>{time(step.endedAt)}</time>}
+            {!props.shown.locked && step.status === "failed" && <button type="button" className="plain" disabled={busy} onClick={() => void act("retry", { stepId: step.id })}>{t("tryAgain")}</button>}
           </li>
         ))}
       </ol>

@@ -25,6 +25,7 @@ export default function XyzCard(props: CardProps) {
   const [layout, write, forget] = useCardDraft(props, start);
   const { busy, problem, act } = useActions(props);
   const done = isDone(card) || shown.locked;
+  const begun = Boolean(card.fileName) || columns.length > 0;
   const dirty = JSON.stringify(layout) !== JSON.stringify(start);
   const stats = recordOf(card.stats);
   const warnings = listOf<string>(card.warnings);
@@ -35,9 +36,9 @@ export default function XyzCard(props: CardProps) {
   return (
     <form className="fields" onSubmit={(event) => { event.preventDefault(); void configure(); }}>
       {card.fileName ? <p><b>{String(card.fileName)}</b> <span className="help">{card.sizeBytes ? t("bytes", { count: number(Number(card.sizeBytes)) }) : ""}</span></p> : null}
-      {!done && <FileField common={{ "aria-label": t("pointFile") }} value="" accept=".xyz,.csv,.tsv,.txt,.dat,.xlsx" onChange={(fileId) => void act("configure", { fileId })} />}
+      {!done && <FileField common={{ "aria-label": t("pointFile") }} value="" accept=".xyz,.csv,.tsv,.txt,.dat,.xlsx" {...(begun ? {} : { invites: t("dropPoints") })} onChange={(fileId) => void act("configure", { fileId })} />}
       {warnings.map((warning) => <p key={warning} className="warning">{warning}</p>)}
-      {!done && (
+      {!done && begun && (
         <div className="line wrap">
           <Choice label={t("format")} value={layout.format} options={FORMATS} onChange={(format) => write({ ...layout, format })} />
           <Choice label={t("encoding")} value={layout.encoding} options={ENCODINGS} onChange={(encoding) => write({ ...layout, encoding })} />
@@ -47,10 +48,10 @@ export default function XyzCard(props: CardProps) {
         </div>
       )}
       {columns.length > 0 && (
-        <div className="line wrap">
+        <div className="line wrap wide">
           {AXES.map((axis) => (
             <label key={axis}>
-              {axis}
+              {named(axis)}
               <select disabled={done} value={String(layout.mapping[axis] ?? "")} onChange={(event) => write({ ...layout, mapping: { ...layout.mapping, [axis]: event.target.value === "" ? null : event.target.value } })}>
                 <option value="">–</option>
                 {columns.map((column) => <option key={column.index} value={column.name || String(column.index)}>{column.name || column.index}{column.min != null && column.max != null ? ` (${number(column.min)} … ${number(column.max)})` : ""}</option>)}

@@ -183,7 +183,7 @@ function truncated(state: Conversation, keep: number): Conversation {
   return { ...state, entries, total: Math.min(state.total, keep), stale: state.stale || cut };
 }
 
-/** The calls that nobody waits for any more: their approval was cancelled, or the talk went on without a result. */
+/** The calls that nobody waits for any more: their approval was cancelled or expired, or the talk went on without a result. */
 export function givenUp(entries: readonly Shown[]): ReadonlySet<ToolCall> {
   const open = new Map<string, ToolCall>();
   const dropped = new Set<ToolCall>();
@@ -193,7 +193,7 @@ export function givenUp(entries: readonly Shown[]): ReadonlySet<ToolCall> {
   };
   for (const entry of entries) {
     if (entry.kind === "Special") {
-      if (entry.card?.status === "cancelled") drop(String(entry.card.toolCallId));
+      if (entry.card?.status === "cancelled" || entry.card?.status === "expired") drop(String(entry.card.toolCallId));
     } else if (entry.role === "user") [...open.keys()].forEach(drop);
     else if (entry.role === "tool") open.delete(entry.toolCallId ?? "");
     else for (const call of entry.toolCalls ?? []) open.set(call.id, call);

@@ -12,7 +12,7 @@ md.linkify.set({ fuzzyLink: false, fuzzyEmail: false });
 md.validateLink = (url) => /^(https?:|mailto:|#|\/(?!\/))/i.test(url.trim());
 md.inline.ruler.before("escape", "math", inlineMath);
 md.block.ruler.before("fence", "math", blockMath, { alt: ["paragraph"] });
-md.renderer.rules.math = (tokens, at) => mathHtml(tokens[at]?.content ?? "", false);
+md.renderer.rules.math = (tokens, at) => mathHtml(tokens[at]?.content ?? "", tokens[at]?.block === true);
 md.renderer.rules.math_block = (tokens, at) => mathHtml(tokens[at]?.content ?? "", true);
 md.renderer.rules.image = (tokens, at) => {
   const token = tokens[at];
@@ -33,6 +33,13 @@ md.renderer.rules.fence = (tokens, at) => {
 };
 md.renderer.rules.table_open = () => '<div class="table-scroll" tabindex="0"><table>';
 md.renderer.rules.table_close = () => "</table></div>";
+// a style attribute is what the content policy refuses; a class says the same
+for (const rule of ["th_open", "td_open"]) {
+  md.renderer.rules[rule] = (tokens, at) => {
+    const side = /text-align:(center|right)/.exec(String(tokens[at]?.attrGet("style") ?? ""))?.[1];
+    return `<${tokens[at]?.tag}${side === undefined ? "" : ` class="to-${side}"`}>`;
+  };
+}
 const linkOpen = md.renderer.rules.link_open ?? ((tokens, at, options, _env, self) => self.renderToken(tokens, at, options));
 md.renderer.rules.link_open = (tokens, at, options, env, self) => {
   tokens[at]?.attrSet("target", "_blank");
@@ -87,9 +94,18 @@ function inlineMath(state: StateInline, silent: boolean): boolean {
   if (end === undefined) return false;
   const close = state.src.indexOf(end, state.pos + 2);
   if (close < 0 || close === state.pos + 2) return false;
-  if (!silent) state.push("math", "math", 0).content = state.src.slice(state.pos + 2, close).trim();
+  if (!silent) {
+    const token = state.push("math", "math", 0);
+    token.content = state.src.slice(state.pos + 2, close).trim();
+    token.block = end !== "\\)" && isAlone(state.src, state.pos, close + 2);
+  }
   state.pos = close + 2;
   return true;
+}
+
+/** Whether what stands in `text` from `begin` to `end` has its lines for itself. */
+function isAlone(text: string, begin: number, end: number): boolean {
+  return /(^|\n)[ \t]*$/.test(text.slice(0, begin)) && /^[ \t]*(\n|$)/.test(text.slice(end));
 }
 
 function blockMath(state: StateBlock, begin: number, end: number, silent: boolean): boolean {

@@ -134,3 +134,19 @@ test("what is shown beside a number begins where the answer took its words from"
   expect(shown(`${long}Refunds take 2.5 days. ${more}`)).toBe(`…${` Refunds take 2.5 days. ${more}`.slice(0, 240)}…`);
   expect(shown(more)).toBe(`${more.slice(0, 240)}…`);
 });
+
+test("a table's columns stand as they were asked to, without a style the content policy refuses", () => {
+  const made = html("| a | b | c |\n|---|:-:|--:|\n| 1 | 2 | 3 |");
+  expect(made).toContain('<th>a</th>\n<th class="to-center">b</th>\n<th class="to-right">c</th>');
+  expect(made).toContain('<td>1</td>\n<td class="to-center">2</td>\n<td class="to-right">3</td>');
+  expect(made).not.toContain("style=");
+});
+
+test("a formula that has its lines for itself is set off, one within a line is not", () => {
+  const displayed = (text: string) => [...html(text).matchAll(/data-display="(\w+)"/g)].map((match) => match[1]);
+  expect(displayed("$$x^2$$")).toEqual(["true"]);
+  expect(displayed("$$\nx^2\n$$")).toEqual(["true"]);
+  expect(displayed("so:\n\\[\nx^2\n\\]\nand")).toEqual(["true"]);
+  expect(displayed("so $$x$$ and \\[y\\] and")).toEqual(["false", "false"]);
+  expect(displayed("\\(x\\)")).toEqual(["false"]);
+});

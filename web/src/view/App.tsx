@@ -31,13 +31,13 @@ export function App() {
     redraw();
   };
   useEffect(() => {
-    const keyed = (event: KeyboardEvent) => shortcut(event, { help: () => setPage("help"), escape: () => (page === null ? void stop() : setPage(null)) });
+    const keyed = (event: KeyboardEvent) => shortcut(event, { help: () => setPage("help"), escape: () => (page === null ? leave() : setPage(null)) });
     addEventListener("keydown", keyed);
     return () => removeEventListener("keydown", keyed);
   }, [page]);
   return (
     <div className={`app ${rail ? "rail-open" : ""} ${railAway ? "rail-away" : ""} ${panel !== null && open !== null ? "panel-open" : ""}`} key={currentLanguage()}>
-      <Rail current={open?.id ?? null} onChosen={() => drawer.set(false)} onOpen={setPage} />
+      <Rail current={open?.id ?? null} onChosen={() => drawer.set(false)} onOpen={setPage} onLanguage={chooseLanguage} />
       <div className="shade" onClick={() => { drawer.set(false); beside.set(null); }} aria-hidden="true" />
       <main className="centre">
         <header className="bar">
@@ -69,6 +69,13 @@ export function App() {
       <SignedOut />
     </div>
   );
+}
+
+/** What Escape leaves: the list over a narrow page, else the answer that comes, else the panel. */
+function leave(): void {
+  if (drawer.get()) drawer.set(false);
+  else if (current.get()?.run?.status === "running") void stop();
+  else beside.set(null);
 }
 
 /** What the conversation is called, and who answers in it with which skills. */

@@ -3,14 +3,14 @@
 import { memo, useMemo, useState } from "react";
 import { api } from "../api";
 import { CardView } from "../cards/CardView";
-import { copy } from "../clipboard";
 import { t } from "../i18n/i18n";
 import { beside } from "../state/beside";
-import { attempt, edit, note, regenerate, show } from "../state/page";
+import { attempt, edit, regenerate, show } from "../state/page";
 import { withFiles, wordsOf } from "../text/attached";
 import { citedIn } from "../text/markdown";
 import type { RunCall, Shown, ShownText, ToolCall } from "../wire";
 import { CiteTip } from "./CiteTip";
+import { copied } from "./copied";
 import { IconButton } from "./icons";
 import { lasted } from "./Live";
 import { Markdown } from "./Markdown";
@@ -143,11 +143,6 @@ function Further({ open, index }: { open: string; index: number }) {
       <IconButton icon="code" label={t("showYaml")} onClick={() => beside.set({ part: "yaml", entry: index })} />
     </>
   );
-}
-
-async function copied(text: string): Promise<void> {
-  if (await copy(text)) note(t("copied"));
-  else note(t("copyFailed"), "error");
 }
 
 async function branch(open: string, at: number): Promise<void> {

@@ -1,6 +1,6 @@
 /** Text as a reader sees it. Finished blocks are drawn once; while a text grows only its last block is drawn again. */
 
-import { memo, useEffect, useMemo, useRef } from "react";
+import { memo, useLayoutEffect, useMemo, useRef } from "react";
 import type { MouseEvent } from "react";
 import { api } from "../api";
 import { copy } from "../clipboard";
@@ -35,18 +35,31 @@ export function Markdown({ text, growing = false, sources = NONE, onCite }: Prop
 const Block = memo(function Block({ text, growing, sources }: { text: string; growing: boolean; sources: Known }) {
   const place = useRef<HTMLDivElement>(null);
   const made = useMemo(() => html(text, sources), [text, sources]);
-  useEffect(() => {
-    if (!growing && place.current !== null) void dress(place.current);
+  // before it is painted: what was drawn while the text grew does not flash bare when it stands for good
+  useLayoutEffect(() => {
+    if (!growing && place.current !== null) dress(place.current);
   }, [growing, made]);
   return <div className="block" ref={place} dangerouslySetInnerHTML={{ __html: made }} />;
 });
 
-/** Colours for code and formulas for math, fetched when there are any. */
-async function dress(place: HTMLElement): Promise<void> {
-  if (place.querySelector("[data-math]") !== null) (await import("../text/math")).drawMath(place);
-  if (place.querySelector("code[data-language]:not([data-language=''])") !== null) {
-    (await import("../text/highlight")).highlight(place);
-  }
+/** Colours for code and formulas for math, fetched when there are any; at once when they are here already. */
+function dress(place: HTMLElement): void {
+  if (place.querySelector("[data-math]") !== null) math(place);
+  if (place.querySelector("code[data-language]:not([data-language=''])") !== null) colours(place);
+}
+
+const math = fetched(() => import("../text/math").then((module) => module.drawMath));
+const colours = fetched(() => import("../text/highlight").then((module) => module.highlight));
+
+function fetched(fetch: () => Promise<(place: HTMLElement) => void>): (place: HTMLElement) => void {
+  let draw: ((place: HTMLElement) => void) | null = null;
+  return (place) => {
+    if (draw !== null) return draw(place);
+    void fetch().then((here) => {
+      draw = here;
+      here(place);
+    });
+  };
 }
 
 function clicked(event: MouseEvent<HTMLDivElement>, onCite?: (index: number) => void): void {

@@ -2,7 +2,8 @@
 
 import { useEffect, useRef, useState } from "react";
 import { api, exportUrl } from "../api";
-import { day, t, time } from "../i18n/i18n";
+import { currentLanguage, day, t, time } from "../i18n/i18n";
+import type { Language } from "../i18n/i18n";
 import { families } from "../state/conversation";
 import type { Family } from "../state/conversation";
 import { attempt, headers, more, nextPage, remove, rename, search, searched, show } from "../state/page";
@@ -10,10 +11,18 @@ import { useCell } from "../state/store";
 import type { Header } from "../wire";
 import { Icon, IconButton } from "./icons";
 import { Menu } from "./Menu";
+import { applyTheme, isDark, theme } from "./theme";
 
 const TYPING_MS = 200;
 
-export function Rail({ current, onChosen, onOpen }: { current: string | null; onChosen: () => void; onOpen: (page: string) => void }) {
+interface Props {
+  current: string | null;
+  onChosen: () => void;
+  onOpen: (page: string) => void;
+  onLanguage: (language: Language) => void;
+}
+
+export function Rail({ current, onChosen, onOpen, onLanguage }: Props) {
   const rows = useCell(headers);
   const cursor = useCell(more);
   return (
@@ -37,15 +46,30 @@ export function Rail({ current, onChosen, onOpen }: { current: string | null; on
         {rows.length === 0 && <p className="empty">{searched.get() === "" ? t("noConversations") : t("nothingFound")}</p>}
         {cursor !== null && <button type="button" className="plain" onClick={() => void nextPage()}>{t("older")}</button>}
       </div>
+      <Foot onOpen={onOpen} onLanguage={onLanguage} />
+    </nav>
+  );
+}
+
+const PLACES = [["kb", "book", "knowledge"], ["mcp", "plug", "servers"], ["providers", "chip", "providers"], ["graphs", "graph", "graphs"]] as const;
+
+/** Where else one can go, and how the page looks and speaks. */
+function Foot({ onOpen, onLanguage }: Pick<Props, "onOpen" | "onLanguage">) {
+  const dark = isDark(useCell(theme));
+  const [other, name, lang] = currentLanguage() === "zh" ? (["en", "English", "en"] as const) : (["zh", "中文", "zh-CN"] as const);
+  return (
+    <div className="rail-foot">
+      <div className="places">
+        {PLACES.map(([page, icon, words]) => <button key={page} type="button" className="plain" onClick={() => onOpen(page)}><Icon name={icon} /> {t(words)}</button>)}
+      </div>
       <div className="rail-bottom">
-        <IconButton icon="book" label={t("knowledge")} onClick={() => onOpen("kb")} />
-        <IconButton icon="plug" label={t("servers")} onClick={() => onOpen("mcp")} />
-        <IconButton icon="chip" label={t("providers")} onClick={() => onOpen("providers")} />
-        <IconButton icon="graph" label={t("graphs")} onClick={() => onOpen("graphs")} />
+        <button type="button" className="plain language" lang={lang} onClick={() => onLanguage(other)}>{name}</button>
         <span className="spacer" />
+        <IconButton icon={dark ? "sun" : "moon"} label={t(dark ? "toLight" : "toDark")} onClick={() => applyTheme(dark ? "light" : "dark")} />
+        <IconButton icon="help" label={t("help")} onClick={() => onOpen("help")} />
         <IconButton icon="settings" label={t("settings")} onClick={() => onOpen("settings")} />
       </div>
-    </nav>
+    </div>
   );
 }
 

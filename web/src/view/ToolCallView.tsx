@@ -1,7 +1,8 @@
 /** A tool call: its name, and behind it what went in and what came out. */
 
 import { t } from "../i18n/i18n";
-import { Icon } from "./icons";
+import { copied } from "./copied";
+import { Icon, IconButton } from "./icons";
 
 const MAX_SHOWN = 20_000;
 
@@ -38,6 +39,7 @@ function Field({ label, text }: { label: string; text: string }) {
   return (
     <div className="tool-field">
       <span>{label}</span>
+      <IconButton icon="copy" label={`${t("copy")}: ${label}`} onClick={() => void copied(text)} />
       <pre tabIndex={0}>{shown}</pre>
     </div>
   );

@@ -9,6 +9,9 @@ interface Acts {
 }
 
 export const SHORTCUTS = [
+  ["Enter", "keySend"],
+  ["Shift Enter", "keyLine"],
+  ["/", "keyCommands"],
   ["Ctrl/⌘ K", "keySearch"],
   ["Ctrl/⌘ Shift O", "keyNew"],
   ["Esc", "keyStop"],

@@ -21,6 +21,7 @@ export default function Pages({ page, onClose, onLanguage }: { page: string; onC
   useEffect(() => {
     place.current?.showModal();
   }, []);
+  const close = () => place.current?.close(); // gives the focus back, and then tells `onClose`
   const name = page in TITLES ? (page as keyof typeof TITLES) : "help";
   const views: Record<keyof typeof TITLES, ReactNode> = {
     kb: <KnowledgePage />,
@@ -32,11 +33,11 @@ export default function Pages({ page, onClose, onLanguage }: { page: string; onC
     conversation: <ConversationPage />,
   };
   return (
-    <dialog ref={place} className="page" aria-label={t(TITLES[name])} onClose={onClose} onClick={(event) => event.target === place.current && onClose()}>
+    <dialog ref={place} className="page" aria-label={t(TITLES[name])} onClose={onClose} onClick={(event) => event.target === place.current && close()}>
       <div className="page-in">
         <header>
           <h2>{t(TITLES[name])}</h2>
-          <IconButton icon="close" label={t("close")} onClick={onClose} />
+          <IconButton icon="close" label={t("close")} onClick={close} />
         </header>
         <Boundary>{views[name]}</Boundary>
       </div>
@@ -49,7 +50,7 @@ function Help() {
     <dl className="answers">
       {SHORTCUTS.map(([keys, words]) => (
         <div key={keys}>
-          <dt><kbd>{keys}</kbd></dt>
+          <dt>{keys.split(" ").map((key) => <kbd key={key}>{key}</kbd>)}</dt>
           <dd>{t(words)}</dd>
         </div>
       ))}

@@ -1,14 +1,13 @@
-import { useState } from "react";
 import type { Language } from "../../i18n/i18n";
 import { currentLanguage, t } from "../../i18n/i18n";
 import { me } from "../../state/page";
 import { useCell } from "../../state/store";
 import type { Theme } from "../theme";
-import { applyTheme, storedTheme } from "../theme";
+import { applyTheme, theme } from "../theme";
 
 /** Language and colours of this browser, and what runs here. */
 export function SettingsPage({ onLanguage }: { onLanguage: (language: Language) => void }) {
-  const [theme, setTheme] = useState<Theme>(storedTheme);
+  const chosen = useCell(theme);
   const known = useCell(me);
   return (
     <div className="fields">
@@ -21,7 +20,7 @@ export function SettingsPage({ onLanguage }: { onLanguage: (language: Language) 
       </label>
       <label>
         {t("theme")}
-        <select value={theme} onChange={(event) => { const chosen = event.target.value as Theme; setTheme(chosen); applyTheme(chosen); }}>
+        <select value={chosen} onChange={(event) => applyTheme(event.target.value as Theme)}>
           <option value="system">{t("themeSystem")}</option>
           <option value="light">{t("themeLight")}</option>
           <option value="dark">{t("themeDark")}</option>

@@ -13,9 +13,12 @@ export function RunTab({ open }: { open: Conversation }) {
   return (
     <>
       {open.steps.length > 0 && (
-        <ol className="steps">
-          {open.steps.map((step, at) => <li key={at} className={step.state}><span aria-hidden="true">{step.state === "done" ? "●" : "◐"}</span> {stepWords(step.name)}</li>)}
-        </ol>
+        <>
+          <h4>{t("steps")}</h4>
+          <ol className="steps">
+            {open.steps.map((step, at) => <li key={at} className={step.state}><span aria-hidden="true">{step.state === "done" ? "●" : "◐"}</span> {stepWords(step.name)}</li>)}
+          </ol>
+        </>
       )}
       <Used newest={points[0]?.id} />
       <Calls open={open} />
@@ -32,15 +35,18 @@ function Used({ newest }: { newest: string | undefined }) {
   const { input_tokens: read, output_tokens: written } = spent.usage;
   const cost = spent.unpriced < spent.requests ? `$${number(Number(spent.cost))}` : t("costUnknown");
   return (
-    <dl className="answers used">
-      <div><dt>{t("requests")}</dt><dd>{number(spent.requests)}</dd></div>
-      {(read !== null || written !== null) && (
-        <>
-          <div><dt>{t("tokens")}</dt><dd>{t("tokensInOut", { read: tokens(read), written: tokens(written) })}</dd></div>
-          <div><dt>{t("cost")}</dt><dd>{cost}</dd></div>
-        </>
-      )}
-    </dl>
+    <>
+      <h4>{t("used")}</h4>
+      <dl className="answers used">
+        <div><dt>{t("requests")}</dt><dd>{number(spent.requests)}</dd></div>
+        {(read !== null || written !== null) && (
+          <>
+            <div><dt>{t("tokens")}</dt><dd>{t("tokensInOut", { read: tokens(read), written: tokens(written) })}</dd></div>
+            <div><dt>{t("cost")}</dt><dd>{cost}</dd></div>
+          </>
+        )}
+      </dl>
+    </>
   );
 }
 

@@ -2,13 +2,13 @@
 
 import { useEffect, useState } from "react";
 import { exportUrl } from "../../api";
-import { copy } from "../../clipboard";
 import { t } from "../../i18n/i18n";
 import type { Beside } from "../../state/beside";
 import { beside } from "../../state/beside";
 import type { Conversation } from "../../state/conversation";
-import { note, tell } from "../../state/page";
+import { tell } from "../../state/page";
 import { entryYaml } from "../../text/entryYaml";
+import { copied } from "../copied";
 
 const MAX_SHOWN = 200_000;
 
@@ -24,7 +24,7 @@ export function YamlTab({ open, shown }: { open: Conversation; shown: Beside }) 
     <>
       <p className="buttons">
         {shown.entry !== undefined && <button type="button" onClick={() => beside.set({ part: "yaml" })}>{t("wholeConversation")}</button>}
-        <button type="button" onClick={() => void copy(text).then((done) => note(t(done ? "copied" : "copyFailed"), done ? "info" : "error"))}>{t("copy")}</button>
+        <button type="button" onClick={() => void copied(text)}>{t("copy")}</button>
         <a className="button" href={exportUrl(open.id, "yaml")} download>{t("exportYaml")}</a>
       </p>
       <pre tabIndex={0} className="yaml">{text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}\n…` : text}</pre>
