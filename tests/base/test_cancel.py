@@ -1,5 +1,7 @@
 """Cancel scopes: one request, seen by all who watch, once."""
 
+import threading
+
 import pytest
 
 from dialoom.base.cancel import Cancelled, CancelScope
@@ -32,6 +34,34 @@ def test_a_watcher_that_left_is_not_called() -> None:
     scope.add_callback(lambda: seen.append("left"))()
     scope.cancel()
     assert seen == []
+
+
+def test_a_watcher_that_another_one_makes_leave_is_not_called() -> None:
+    scope, seen = CancelScope(), []
+    keys = list[int]()
+    scope.watch(lambda: scope.unwatch(keys[0]))
+    keys.append(scope.watch(lambda: seen.append("called")))
+    scope.cancel()
+    assert seen == []
+
+
+@pytest.mark.parametrize("_", range(20))
+def test_what_threads_watch_while_another_cancels_is_called_once(_: int) -> None:
+    scope, seen, start = CancelScope(), list[int](), threading.Barrier(4)
+
+    def watch(first: int) -> None:
+        start.wait(10)
+        for number in range(first, first + 20):
+            scope.watch(lambda number=number: seen.append(number))
+
+    watchers = [threading.Thread(target=watch, args=(20 * at,)) for at in range(3)]
+    for each in watchers:
+        each.start()
+    start.wait(10)
+    scope.cancel()
+    for each in watchers:
+        each.join(10)
+    assert sorted(seen) == list(range(60))
 
 
 def test_a_child_stops_with_its_parent_for_the_same_reason() -> None:

@@ -6,7 +6,10 @@ from threading import RLock
 from typing import Literal
 
 CancelReason = Literal["cancelled", "timeout"]
+Callbacks = dict[int, Callable[[], None]]
 _KEYS = count(1)
+_NOBODY: Callbacks = {}
+"""What watches a scope that nobody watches: it stays empty, and spares most scopes a dict."""
 _FIRST = RLock()
 """Decides which of two requests came first. One for all scopes, so that a run costs less; reentrant, because
 a scope may be cancelled where garbage is collected."""
@@ -30,7 +33,7 @@ class CancelScope:
 
     def __init__(self, parent: "CancelScope | None" = None) -> None:
         self._reason: CancelReason | None = None
-        self._callbacks: dict[int, Callable[[], None]] = {}
+        self._callbacks = _NOBODY
         self._parent = parent
         self._key = parent.watch(self._follow) if parent else 0
 
@@ -64,6 +67,9 @@ class CancelScope:
 
     def watch(self, callback: Callable[[], None]) -> int:
         """`add_callback`, for code that makes many scopes: returns the key that `unwatch` takes."""
+        if self._callbacks is _NOBODY:
+            with _FIRST:
+                self._callbacks = {} if self._callbacks is _NOBODY else self._callbacks
         key = next(_KEYS)
         self._callbacks[key] = callback
         if self._reason is not None:

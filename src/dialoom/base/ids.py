@@ -5,13 +5,12 @@ import time
 from contextlib import suppress
 from typing import Final
 
-_AT_ONCE: Final = 64
-_BYTES: Final = 10
-_noise: Final[list[str]] = []
-"""Random digits for ids to come: asking the system for each id would be most of what an id costs."""
-
 _VARIANT: Final = dict(zip("0123456789abcdef", "89ab" * 4, strict=True))
 """Two random bits behind the two of the RFC's variant."""
+_DIGITS: Final = 20
+_AT_ONCE: Final = 64
+_ends: Final[list[str]] = []
+"""The random ends of ids to come: asking the system for each would be half of what an id costs."""
 
 
 def new_id() -> str:
@@ -21,19 +20,19 @@ def new_id() -> str:
     age to the millisecond; the rest is random.
     """
     stamp = f"{time.time_ns() // 1_000_000:012x}"
-    noise = _next_noise()
-    return f"{stamp[:8]}-{stamp[8:]}-7{noise[:3]}-{_VARIANT[noise[3]]}{noise[4:7]}-{noise[8:]}"
-
-
-def _next_noise() -> str:
-    """Return 20 random hexadecimal digits that nobody else gets."""
     try:
-        return _noise.pop()
+        end = _ends.pop()
     except IndexError:
-        fresh = os.urandom(_AT_ONCE * _BYTES)
-        _noise.extend(fresh[at : at + _BYTES].hex() for at in range(_BYTES, len(fresh), _BYTES))
-        return fresh[:_BYTES].hex()
+        end, *others = _fresh_ends()
+        _ends.extend(others)
+    return f"{stamp[:8]}-{stamp[8:]}-7{end}"
+
+
+def _fresh_ends() -> list[str]:
+    digits = os.urandom(_AT_ONCE * _DIGITS // 2).hex()
+    each = (digits[at : at + _DIGITS] for at in range(0, len(digits), _DIGITS))
+    return [f"{one[:3]}-{_VARIANT[one[3]]}{one[4:7]}-{one[8:]}" for one in each]
 
 
 with suppress(AttributeError):  # Windows knows no fork
-    os.register_at_fork(after_in_child=_noise.clear)  # or a child hands out what its parent does
+    os.register_at_fork(after_in_child=_ends.clear)  # or a child hands out what its parent does

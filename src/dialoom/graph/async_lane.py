@@ -26,13 +26,12 @@ T = TypeVar("T")
 class AsyncLane:
     """Runs async nodes in the task that made it, blocking ones on workers, at most `limit` at once.
 
-    Whoever makes it calls `end` after the run. A stop request cancels this task while it waits for nodes, the
-    way `asyncio.timeout` does, and is told from a cancellation by others by counting; that one is kept in
-    `cancelled`, for the owner to raise once the run is safely over.
+    A stop request cancels this task while it waits for nodes, the
+    way `asyncio.timeout` does, and is told from a cancellation by others by counting.
     """
 
     __slots__ = (
-        "_asked", "_cancels", "_chance", "_clock", "_in_nodes", "_key", "_limit", "_loop", "_publisher",
+        "_asked", "_cancels", "_chance", "_clock", "_in_nodes", "_limit", "_loop", "_publisher",
         "_stop", "_task", "_timer", "cancelled",
     )  # fmt: skip
     may_block = False
@@ -46,7 +45,7 @@ class AsyncLane:
         clock: Clock,
         chance: Chance | None,
     ) -> None:
-        self.cancelled: asyncio.CancelledError | None = None
+        self.cancelled: BaseException | None = None
         self._stop = stop
         self._publisher = publisher
         self._limit = limit
@@ -59,14 +58,11 @@ class AsyncLane:
         self._asked = False
         seconds = stop.remaining()
         self._timer = None if seconds is None else self._loop.create_task(self._expire(seconds))
-        self._key = stop.watch(self._hear_stop)
+        stop.carrier = self
 
-    def end(self) -> "asyncio.Task[None] | None":
-        """Listen no more; returns the timer of the run, cancelled, for the caller to wait for."""
-        self._stop.unwatch(self._key)
-        if self._timer is not None:
-            self._timer.cancel()
-        return self._timer
+    def end(self) -> Coroutine[Any, Any, None] | None:
+        self._stop.carrier = None
+        return None if self._timer is None else self._end_timer(self._timer)
 
     def begin_nodes(self) -> None:
         self._in_nodes = True
@@ -118,9 +114,6 @@ class AsyncLane:
             await publisher.mailbox.room()
         except asyncio.CancelledError as error:
             self._cancelled_by_others(error)
-
-    async def leave(self) -> None:
-        """Do nothing: all that is begun is over with its superstep."""
 
     async def wait_for(self, signal: CancelScope) -> None:
         come: asyncio.Future[None] = self._loop.create_future()
@@ -229,11 +222,15 @@ class AsyncLane:
         future.add_done_callback(lambda _: post(self._loop, lambda: resolve(done)))
         return future, done
 
+    async def _end_timer(self, timer: "asyncio.Task[None]") -> None:
+        timer.cancel()
+        await asyncio.wait({timer})
+
     async def _expire(self, seconds: float) -> None:
         await self._clock.sleep(seconds)
         self._stop.cancel("timeout")
 
-    def _hear_stop(self) -> None:
+    def hear_stop(self) -> None:
         post(self._loop, self._interrupt)
 
     def _interrupt(self) -> None:

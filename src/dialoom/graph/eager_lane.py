@@ -59,13 +59,18 @@ class EagerLane(AsyncLane):
             if self._task.cancelling() - self._asked > self._cancels:
                 self._cancelled_by_others(error)
             begun = [self._begun.get(_place(context)) for _, context in tasks]
-            await self.leave()
+            await self._leave()
             outcomes = [None if each is None else _said(each) for each in begun]
         finally:
             self.end_nodes()
         return outcomes
 
-    async def leave(self) -> None:
+    async def end(self) -> None:
+        await self._leave()
+        if (rest := super().end()) is not None:
+            await rest
+
+    async def _leave(self) -> None:
         left = [begun.work for begun in self._begun.values()]
         self._begun.clear()
         for work in left:
@@ -105,7 +110,7 @@ class EagerLane(AsyncLane):
     ) -> None:
         place = _place(context)
         if place not in self._begun:
-            # owned by this lane: its superstep takes it, or `leave` ends it
+            # owned by this lane: its superstep takes it, or `end` does
             work = self._loop.create_task(self._placed(spec, context, places))
             self._begun[place] = Begun(work, (*follows, place))
 

@@ -36,6 +36,12 @@ class Lane(Protocol):
 
     may_block: bool
     """Whether plain nodes and stores that block may be called right here."""
+    cancelled: BaseException | None
+    """What cancelled the lane from outside, to be raised once the run is safely over."""
+
+    def end(self) -> Coroutine[Any, Any, None] | None:
+        """Carry no more, and end what was begun for supersteps that do not come; returns what to wait for."""
+        ...
 
     def begin_nodes(self) -> None:
         """Say that from here on the engine itself awaits nodes, one after the other."""
@@ -51,10 +57,6 @@ class Lane(Protocol):
 
     async def run_nodes(self, tasks: Sequence[Task]) -> Sequence[Outcome]:
         """Run all `tasks` and return their outcomes in that order; None where a stop left one unfinished."""
-        ...
-
-    async def leave(self) -> None:
-        """End what was begun for supersteps that do not come."""
         ...
 
     async def in_store(self, call: Callable[[], T], *, blocking: bool) -> T:

@@ -1,6 +1,6 @@
 """One run: supersteps until there is a reason to stop. The engine's only loop, for sync and async alike."""
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -38,8 +38,9 @@ class Run:
     """One execution of a graph: decides purely, does through a lane, commits to the store, then tells."""
 
     __slots__ = (
-        "_errors", "_goes_straight", "_known_thread", "_ledger", "_memos", "_ns", "_orphans",
-        "_outer", "_start", "chance", "clock", "options", "publisher", "run_id", "setup", "stop", "thread_id",
+        "_errors", "_goes_straight", "_has_begun", "_known_thread", "_ledger", "_memos", "_ns", "_orphans",
+        "_outer", "_start", "_turn", "chance", "clock", "options", "publisher", "run_id", "setup", "stop",
+        "thread_id",
     )  # fmt: skip
 
     def __init__(
@@ -71,47 +72,26 @@ class Run:
         self._ledger = Ledger(setup, saver or setup.store, run_id=self.run_id, thread_id=self.thread_id)
         self._errors: tuple[NodeError, ...] = ()
         self._orphans = 0
-        self._goes_straight = False
+        self._goes_straight = self._has_begun = False
+        self._turn: Turn | None = None
         self._memos = Memos(self._ns)
 
-    def execute(self, lane: Lane) -> Coroutine[Any, Any, RunResult]:
-        """Run to the end, whatever it is. Raises UsageError and GraphChangedError before anything happened.
+    @staticmethod
+    async def carry(begin: Callable[[], "Run"], lane_of: Callable[["Run"], Lane]) -> RunResult:
+        """Execute the run that `begin` makes to its end, whatever that is, through its own lane.
 
-        RunFailedError comes on top for those who asked for it.
-        """
-        if self.setup.store is None or self._known_thread is None:
-            return self._execute(lane)
-        return self._in_turn(lane, Turn(self._known_thread, self.stop))
-
-    async def _in_turn(self, lane: Lane, turn: Turn) -> RunResult:
-        """`_execute`, when it is this run's turn on its thread."""
-        turns = self.setup.turns
-        if not turns.take(turn, self.options.on_conflict):
-            return self._end_outside(refused("", _running_already(turn.thread_id)))
-        try:
-            if not turn.come.cancelled:
-                await lane.wait_for(turn.come)
-            return await self._execute(lane) if turn.come.cancelled else self._end_outside(None)
-        finally:
-            turns.leave(turn)
-
-    async def _execute(self, lane: Lane) -> RunResult:
-        """`execute`, and the loop of supersteps.
+        Raises UsageError and GraphChangedError before anything happened, RunFailedError for those who asked
+        for it, and what cancelled the lane from outside once the run is safely over.
 
         Nearly all supersteps of nearly all graphs are of one node, a success, and heard by nobody: for these
         nothing is made that nobody reads, and no coroutine stands between this one and the node's.
         """
-        ledger = self._ledger
-        self._goes_straight = (
-            self.publisher is None
-            and self.options.schedule == "superstep"
-            and (lane.may_block or not ledger.blocking)
-        )
-        trouble = None if self._is_new else await self._find(lane)
-        if self.publisher is not None and self._outer is None:
-            self.publisher.run_begin(self.setup.table.name)
+        self = begin()
+        del begin  # a run may take long, and thousands of them may wait
+        lane, ledger = lane_of(self), self._ledger
+        reason: StopReason | None = None
         try:
-            reason = await self._enter(lane) if trouble is None else self._fail(0, (trouble,))
+            reason = await self._begin(lane)
             while reason is None:
                 spec = self._lone(may_block=lane.may_block)
                 if spec is None:
@@ -132,27 +112,53 @@ class Run:
                     lane.end_nodes()
                 if ended is not None:
                     reason = ended if isinstance(ended, str) else await self._settle(lane, ended)
-            if self.options.schedule == "eager":
-                await lane.leave()
-        except BaseException:
-            # Ctrl-C in a node, say: what is committed stays, and all who take part hear that it is over
-            self.stop.cancel()
-            self._finish("cancelled")
-            raise
-        return self._end(reason)
-
-    def _end_outside(self, trouble: NodeError | None) -> RunResult:
-        """End the run, for `trouble` or as it is to stop, and leave a thread alone that is not its own."""
-        if self.publisher is not None:
-            self.publisher.run_begin(self.setup.table.name)
-        if trouble is None:
-            return self._end(self.stop.reason or "cancelled")
-        self._fail(0, (trouble,))
-        return self._end("conflict")
-
-    def _end(self, reason: StopReason) -> RunResult:
-        result = self._finish(reason)
+        finally:
+            # also after Ctrl-C in a node, say: what is committed stays, and all who take part hear of the end
+            if reason is None:
+                self.stop.cancel()
+            if (rest := lane.end()) is not None:
+                await rest
+            result = self._finish(reason or "cancelled")
+        if lane.cancelled is not None:
+            raise lane.cancelled
         return result.raise_for_error() if self.options.raise_on_error else result
+
+    async def _begin(self, lane: Lane) -> StopReason | None:
+        """Come to where the run starts, and bring its input in; returns why it ends with that."""
+        reason: StopReason | None = None
+        trouble: NodeError | None = None
+        if not self._is_new:
+            reason = await self._wait_for_turn(lane)
+            trouble = await self._find(lane) if reason is None else self._turned_away(reason)
+        ledger = self._ledger
+        self._goes_straight = (
+            self.publisher is None
+            and self.options.schedule == "superstep"
+            and (lane.may_block or not ledger.blocking)
+        )
+        self._has_begun = True
+        if self.publisher is not None and self._outer is None:
+            self.publisher.run_begin(self.setup.table.name)
+        failure = None if trouble is None else self._fail(0, (trouble,))
+        return reason or failure or await self._enter(lane)
+
+    async def _wait_for_turn(self, lane: Lane) -> StopReason | None:
+        """Wait for this run's turn on its thread; returns why it never came."""
+        if self.setup.store is None or self._known_thread is None:
+            return None
+        turn = Turn(self._known_thread, self.stop)
+        if not self.setup.turns.take(turn, self.options.on_conflict):
+            return "conflict"
+        self._turn = turn
+        if not turn.come.cancelled:
+            await lane.wait_for(turn.come)
+        return None if turn.come.cancelled else self.stop.reason or "cancelled"
+
+    def _turned_away(self, reason: StopReason) -> NodeError | None:
+        if reason != "conflict":
+            return None
+        wait = "wait for it, or run with on_conflict='queue' or 'cancel_previous'"
+        return refused("", f"thread {self._known_thread!r} is running already; {wait}")
 
     @property
     def deps(self) -> object:
@@ -214,7 +220,6 @@ class Run:
         try:
             self._ledger.position = await find(self.setup, lane, self._start, self._known_thread)
         except (UsageError, GraphChangedError):
-            self.stop.close()
             raise
         except Exception as error:  # noqa: BLE001 - seam: stores are foreign code
             return error_of("", error, prefix="could not read the thread: ")
@@ -380,15 +385,12 @@ class Run:
             interrupts=self._ledger.position.frontier.interrupts,
             orphans=self._orphans,
         )
-        if self.publisher is not None and self._outer is None:
+        if self.publisher is not None and self._outer is None and self._has_begun:
             self.publisher.run_finished(result)
         self.stop.close()
+        if self._turn is not None:
+            self.setup.turns.leave(self._turn)
         return result
-
-
-def _running_already(thread_id: str) -> str:
-    wait = "wait for it, or run with on_conflict='queue' or 'cancel_previous'"
-    return f"thread {thread_id!r} is running already; {wait}"
 
 
 def _nothing_came_of(nodes: Sequence[str]) -> NodeError:

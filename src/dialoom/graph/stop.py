@@ -1,5 +1,7 @@
 """Whether a run should go on: a stop request or a deadline, whichever comes first."""
 
+from typing import Protocol
+
 from dialoom.base.cancel import CancelReason, CancelScope
 from dialoom.base.clock import Clock
 
@@ -14,15 +16,25 @@ class RunControl(CancelScope):
         super().__init__()
 
 
-class StopSignal(CancelScope):
-    """The stop request of one run, under its `control`. `timeout` is in seconds from now."""
+class Stoppable(Protocol):
+    """What carries a run and is to hear of a stop at once, from any thread and perhaps more than once."""
 
-    __slots__ = ("_clock", "_deadline")
+    def hear_stop(self) -> None: ...
+
+
+class StopSignal(CancelScope):
+    """The stop request of one run, under its `control`. `timeout` is in seconds from now.
+
+    `carrier`, while there is one, hears of a request like a callback, for less than a callback costs.
+    """
+
+    __slots__ = ("_clock", "_deadline", "carrier")
 
     def __init__(self, control: CancelScope | None, timeout: float | None, clock: Clock) -> None:
-        super().__init__(control)
+        self.carrier: Stoppable | None = None
         self._clock = clock
         self._deadline = None if timeout is None else clock.monotonic() + timeout
+        super().__init__(control)  # last, because it may cancel at once
 
     @property
     def reason(self) -> CancelReason | None:
@@ -30,6 +42,11 @@ class StopSignal(CancelScope):
         if self._deadline is not None and self._clock.monotonic() >= self._deadline:
             self.cancel("timeout")
         return self._reason
+
+    def cancel(self, reason: CancelReason = "cancelled") -> None:
+        super().cancel(reason)
+        if (carrier := self.carrier) is not None:
+            carrier.hear_stop()
 
     def remaining(self) -> float | None:
         """Seconds left, None without a deadline."""

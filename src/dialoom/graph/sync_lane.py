@@ -34,6 +34,7 @@ class SyncLane:
     """
 
     may_block = True
+    cancelled: BaseException | None = None
 
     def __init__(
         self, stop: StopSignal, publisher: Publisher | None, limit: int, *, chance: Chance | None
@@ -42,6 +43,9 @@ class SyncLane:
         self._publisher = publisher
         self._limit = limit
         self._chance = chance
+
+    def end(self) -> None:
+        """Do nothing: nothing goes on beside what runs here."""
 
     def begin_nodes(self) -> None:
         """Do nothing: a stop is not let in while a node runs here."""
@@ -75,9 +79,6 @@ class SyncLane:
 
     async def drain(self, publisher: Publisher) -> None:
         """Return at once: a run without an event loop has observers, which keep up, and no reader."""
-
-    async def leave(self) -> None:
-        """Do nothing: all that is begun is over with its superstep, or left behind."""
 
     async def wait_for(self, signal: CancelScope) -> None:
         over = Flag()
@@ -152,6 +153,8 @@ class SyncLane:
 
 def carry_here(run: Run) -> RunResult:
     """Execute `run`, whose nodes are all plain functions, on this thread."""
-    return drive(
-        run.execute(SyncLane(run.stop, run.publisher, run.options.max_concurrency, chance=run.chance))
-    )
+    return drive(Run.carry(lambda: run, _lane_of))
+
+
+def _lane_of(run: Run) -> SyncLane:
+    return SyncLane(run.stop, run.publisher, run.options.max_concurrency, chance=run.chance)
