@@ -62,7 +62,7 @@ async def serving(
         with open_store(knowledge) as store:
             news, embedder = News(), embedder or HashEmbedder()
             library = Library(store, docs, news, clock=clock or ManualClock())
-            answerer = partial(FromDocuments, store, opened, knowledge)
+            answerer = partial(FromDocuments, store, opened, knowledge, embedder)
             tools = knowledge_tools(library, HybridRetriever(store, HashEmbedder()), answerer)
             async with library.opened(embedder):
                 yield Served(library, store, ToolRegistry(tools), news)
@@ -71,7 +71,7 @@ async def serving(
 async def ingest(folder: Path) -> None:
     """What `dialoom ingest` does in another process."""
     with open_store(KnowledgeFlags(docs=folder)) as store:
-        await bring_in(folder, store)
+        await bring_in(folder, store, HashEmbedder())
 
 
 async def ingest_more(docs: Path) -> None:

@@ -1,7 +1,6 @@
 """One question, answered while it is shown: from documents through the query graph, or by the model alone."""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 import msgspec
 
@@ -10,29 +9,24 @@ from dialoom.cli.flags import KnowledgeFlags
 from dialoom.cli.knowledge import only_below
 from dialoom.cli.model import OpenModel
 from dialoom.graph import Chunk, Graph, RunControl, RunOptions, RunResult, StopReason
-from dialoom.llm import (
-    Message,
-    Usage,
-    assistant,
-    user,
-)
+from dialoom.llm import Message, Usage
 from dialoom.rag import (
     AnswerCut,
     AnswerDelta,
     ContextSource,
     Embedder,
-    HashEmbedder,
     RagConfig,
     build_rag_query_graph,
 )
 from dialoom.stores import SqliteVectorStore
 
 MAX_HISTORY = 40
+"""So many of the newest messages are shown to whoever answers."""
 Show = Callable[[str], None]
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What was said and how it ended. `history` is the conversation with this turn in it."""
+    """What was said and how it ended. `cited_indexes` count `sources` from 1."""
 
     text: str
     stop_reason: StopReason
@@ -40,23 +34,12 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     sources: tuple[ContextSource, ...] = ()
     cited_indexes: tuple[int, ...] = ()
     usage: Usage = Usage()
-    history: tuple[Message, ...] = ()
     error: str = ""
     exit_code: ExitCode = ExitCode.OK
 
     def cited_sources(self) -> list[ContextSource]:
-        """By their numbers, as people look for them below the answer."""
+        """Return the sources that are cited, by their numbers: so people look for them below the answer."""
         return [self.sources[index - 1] for index in sorted(self.cited_indexes)]
-
-
-class Answerer(Protocol):
-    """Answers questions, each with the conversation so far."""
-
-    async def answer(
-        self, question: str, history: Sequence[Message], *, control: RunControl, show: Show
-    ) -> Answer:
-        """Answer, calling `show` with each piece. Cancelling `control` ends it with what was said so far."""
-        ...
 
 
 class FromDocuments:
@@ -67,7 +50,7 @@ class FromDocuments:
         store: SqliteVectorStore,
         opened: OpenModel,
         flags: KnowledgeFlags,
-        embedder: Embedder | None = None,
+        embedder: Embedder,
     ) -> None:
         self._config = RagConfig(
             chat=opened.options,
@@ -75,7 +58,7 @@ class FromDocuments:
             max_history=MAX_HISTORY,
             where=only_below(flags.docs, store),
         )
-        self._parts = (store, embedder or HashEmbedder(), opened.provider)
+        self._parts = (store, embedder, opened.provider)
         self._graph: Graph = build_rag_query_graph(*self._parts, self._config).build()
 
     def use_model(self, name: str) -> None:
@@ -84,8 +67,9 @@ class FromDocuments:
         self._graph = build_rag_query_graph(*self._parts, config).build()
 
     async def answer(
-        self, question: str, history: Sequence[Message], *, control: RunControl, show: Show
+        self, question: str, history: Sequence[Message] = (), *, control: RunControl, show: Show
     ) -> Answer:
+        """Answer, calling `show` with each piece. Cancelling `control` ends it with what was said so far."""
         cut = AnswerCut(code="")
         inputs = {"query": question, "rag_history": list(history)}
         async with self._graph.stream(inputs, RunOptions(control=control)) as stream:
@@ -97,15 +81,10 @@ class FromDocuments:
                         cut = value
                     case _:
                         pass
-            return _from_run(stream.result, cut, question, history)
+            return _from_run(stream.result, cut)
 
 
-def _with_turn(history: Sequence[Message], question: str, said: str) -> tuple[Message, ...]:
-    """Return `history` and this turn; one in which nothing was said leaves no half a turn behind."""
-    return (*history, user(question), assistant(said)) if said else tuple(history)
-
-
-def _from_run(result: RunResult, cut: AnswerCut, question: str, history: Sequence[Message]) -> Answer:
+def _from_run(result: RunResult, cut: AnswerCut) -> Answer:
     state = result.state
     if result.stop_reason == "finished":
         return Answer(
@@ -115,25 +94,13 @@ def _from_run(result: RunResult, cut: AnswerCut, question: str, history: Sequenc
             sources=tuple(state["context_sources"]),
             cited_indexes=tuple(state["answer_cited_indexes"]),
             usage=state["usage"],
-            history=tuple(state["rag_history"]),
         )
-    message = cut.message or next((error.message for error in result.errors), "")
+    cancelled = result.stop_reason == "cancelled"
     return Answer(
         text=cut.partial,
         stop_reason=result.stop_reason,
         run_id=result.run_id,
         sources=tuple(state["context_sources"]),
-        history=_with_turn(history, question, cut.partial),
-        error=message,
-        exit_code=_exit_code(cut.code, result.stop_reason),
+        error=cut.message or next((error.message for error in result.errors), ""),
+        exit_code=ExitCode.INTERRUPTED if cancelled else exit_code_named(cut.code),
     )
-
-
-def _exit_code(code: str, reason: StopReason) -> ExitCode:
-    match reason:
-        case "finished":
-            return ExitCode.OK
-        case "cancelled":
-            return ExitCode.INTERRUPTED
-        case _:
-            return exit_code_named(code)

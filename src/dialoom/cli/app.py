@@ -4,7 +4,6 @@ import asyncio
 import sys
 from collections.abc import Coroutine, Sequence
 from io import TextIOWrapper
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
@@ -20,6 +19,7 @@ from dialoom.cli.flags import (
     ModelFlags,
     NamedPath,
     ServiceFlags,
+    SettingsPath,
 )
 from dialoom.cli.mcp_app import mcp_app
 from dialoom.cli.serve_flags import NO_SERVE_FLAGS, ServeFlags
@@ -51,7 +51,7 @@ def ingest_command(
     *,
     index: NamedPath = DEFAULT_INDEX,
     rebuild: bool = False,
-    config: NamedPath | None = None,
+    config: SettingsPath = None,
 ) -> ExitCode:
     """Bring a folder of documents into an index; run it again after they changed.
 
@@ -63,8 +63,6 @@ def ingest_command(
         The index file; made when it is not there.
     rebuild
         Empty the index first: for one that another embedder or chunker made.
-    config
-        The settings file, dialoom.toml unless this names another.
     """
     from dialoom.cli.ingest import ingest
 
@@ -145,7 +143,7 @@ def serve_command(
 
 
 @app.command(name="doctor")
-def doctor_command(*, profile: Path | None = None, model: ModelFlags = NO_MODEL_FLAGS) -> ExitCode:
+def doctor_command(*, profile: NamedPath | None = None, model: ModelFlags = NO_MODEL_FLAGS) -> ExitCode:
     """Find out what a model server can really do: streams, tools, schemas, token counts, context window.
 
     Parameters
@@ -162,7 +160,7 @@ def doctor_command(*, profile: Path | None = None, model: ModelFlags = NO_MODEL_
 def bench_command(
     *names: str,
     json: bool = False,
-    cases: tuple[Path, ...] = (),
+    cases: tuple[NamedPath, ...] = (),
 ) -> ExitCode:
     """Measure dialoom against rivals and floors; from a clone of the repository.
 
@@ -181,7 +179,7 @@ def bench_command(
 
 
 @graph_app.command(name="show")
-def graph_show_command(file: Path, /) -> ExitCode:
+def graph_show_command(file: NamedPath, /) -> ExitCode:
     """Draw the graph that a JSON or YAML file defines, as a Mermaid flowchart.
 
     Parameters
@@ -213,16 +211,16 @@ def rag_command(
 
 @rag_app.command(name="eval")
 def rag_eval_command(
-    questions: Path,
+    questions: NamedPath,
     /,
     *,
     docs: NamedPath | None = None,
     tune: bool = False,
     chunk_size: int = 400,
     overlap: int = 60,
-    config: NamedPath | None = None,
+    config: SettingsPath = None,
 ) -> ExitCode:
-    """Measure retrieval and citations on questions whose answers are known.
+    """Measure retrieval and citations on questions whose answers are known, with the vectors of the settings.
 
     Parameters
     ----------
@@ -236,8 +234,6 @@ def rag_eval_command(
         The most characters of a passage; passages of Chinese are good at 120 to 150.
     overlap
         How many of them a passage may share with the one before.
-    config
-        The settings file; its [embedding] is measured in the place of the offline vectors.
     """
     from dialoom.cli.rag import rag_eval
     from dialoom.rag import SlidingWindowChunker

@@ -1,19 +1,17 @@
 """`dialoom ask`: one question, one answer, then the sources it cites."""
 
-import sys
 from collections.abc import Callable
-
-import msgspec
 
 from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line, printable
-from dialoom.cli.answer import Answer, Answerer, FromDocuments, Show
+from dialoom.cli.answer import Answer, FromDocuments, Show
 from dialoom.cli.embedder import open_embedder
 from dialoom.cli.exits import ExitCode, complain
 from dialoom.cli.flags import KnowledgeFlags, ModelFlags
 from dialoom.cli.interrupt import stop_on_interrupt
 from dialoom.cli.knowledge import bring_in, check_knowledge, open_store, tell
 from dialoom.cli.model import OpenModel, announce, open_model
+from dialoom.cli.progress import print_json
 from dialoom.cli.waiting import waiting_for
 from dialoom.graph import RunControl
 from dialoom.rag import ContextSource
@@ -39,7 +37,7 @@ async def ask(question: str, knowledge: KnowledgeFlags, model: ModelFlags, *, as
             async with waiting_for(opened.choice.label) as stop_waiting:
                 answer = await _answer(answerer, question, _after(stop_waiting, _hide if as_json else show))
             if as_json:
-                _print_json(json_answer(answer, opened))
+                print_json(json_answer(answer, opened))
             else:
                 for line in source_lines(answer):
                     print(line, flush=True)
@@ -92,10 +90,10 @@ def json_source(source: ContextSource) -> dict[str, object]:
     }
 
 
-async def _answer(answerer: Answerer, question: str, show: Show) -> Answer:
+async def _answer(answerer: FromDocuments, question: str, show: Show) -> Answer:
     control = RunControl()
     with stop_on_interrupt(control):
-        return await answerer.answer(question, (), control=control, show=show)
+        return await answerer.answer(question, control=control, show=show)
 
 
 def _after(first: Callable[[], None], show: Show) -> Show:
@@ -104,13 +102,6 @@ def _after(first: Callable[[], None], show: Show) -> Show:
         show(piece)
 
     return both
-
-
-def _print_json(fields: dict[str, object]) -> None:
-    """Print UTF-8 whatever the locale says: programs read this."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write(msgspec.json.encode(fields) + b"\n")
-    sys.stdout.buffer.flush()
 
 
 def _hide(_piece: str) -> None:

@@ -29,7 +29,7 @@ from dialoom.cli.embedder import open_embedder
 from dialoom.cli.exits import ExitCode, complain
 from dialoom.cli.flags import KnowledgeFlags, ModelFlags
 from dialoom.cli.interrupt import stop_on_interrupt
-from dialoom.cli.knowledge import bring_in, check_knowledge, open_store, tell
+from dialoom.cli.knowledge import bring_in, check_knowledge, has_knowledge, held_in, open_store, tell
 from dialoom.cli.model import OpenModel, announce, open_model
 from dialoom.cli.progress import counted, say
 from dialoom.conversation import ExportFormat, TextEntry, export_conversation
@@ -107,14 +107,12 @@ def _open_documents(
     opened: OpenModel,
     embedder: Embedder,
 ) -> FromDocuments | None:
-    if knowledge.docs is None and not knowledge.index.exists():
+    if not has_knowledge(knowledge):
         return None
     store = stack.enter_context(open_store(knowledge))
     if knowledge.docs is not None:
         tell(runner.run(bring_in(knowledge.docs, store, embedder)), knowledge.docs, always=False)
-    say(
-        f"answers come from {counted(len(store), 'passage')} of {counted(len(store.documents()), 'document')}"
-    )
+    say(f"answers come from {held_in(store)}")
     return FromDocuments(store, opened, knowledge, embedder)
 
 

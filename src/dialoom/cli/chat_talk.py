@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from dialoom.base.cancel import CancelScope
 from dialoom.base.text import one_line, printable
-from dialoom.cli.answer import Answer, FromDocuments
+from dialoom.cli.answer import MAX_HISTORY, Answer, FromDocuments
 from dialoom.cli.ask import show
 from dialoom.cli.exits import complain
 from dialoom.cli.progress import say
@@ -22,8 +22,6 @@ from dialoom.dialog import (
     StreamDelta,
 )
 from dialoom.graph import RunControl
-
-HISTORY = 40
 
 
 async def follow(dialog: Dialog, handle: RunHandle, scope: CancelScope) -> DialogResult:
@@ -52,7 +50,7 @@ async def answer_from_documents(
     dialog: Dialog, documents: FromDocuments, question: str, scope: RunControl
 ) -> Answer:
     """Answer from an index, and keep question and answer in the conversation."""
-    newest = range(max(0, dialog.message_count - HISTORY), dialog.message_count)
+    newest = range(max(0, dialog.message_count - MAX_HISTORY), dialog.message_count)
     history = prompt([dialog.message(index) for index in newest])
     await dialog.append_message("user", question).save()
 

@@ -24,6 +24,9 @@ def _named_path(_kind: object, tokens: Sequence[Token]) -> Path:
 
 
 NamedPath = Annotated[Path, Parameter(converter=_named_path)]
+SettingsPath = Annotated[
+    NamedPath | None, Parameter(help="The settings file, dialoom.toml unless this names another.")
+]
 
 
 @Parameter(name="*", group=_KNOWLEDGE)
@@ -52,8 +55,7 @@ class ModelFlags:
     """Stop an answer at this length; without it the server decides."""
     timeout: Annotated[float | None, Parameter(validator=validators.Number(gt=0))] = None
     """Give an answer up after so many seconds; without it a silent server is waited for 5 minutes."""
-    config: NamedPath | None = None
-    """The settings file, dialoom.toml unless this names another."""
+    config: SettingsPath = None
     offline: bool = False
     """Ask no model: quote the best passages, each with its citation."""
     no_probe: bool = False

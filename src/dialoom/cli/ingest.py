@@ -5,8 +5,8 @@ from pathlib import Path
 from dialoom.cli.embedder import open_embedder
 from dialoom.cli.exits import ExitCode, complain
 from dialoom.cli.flags import DEFAULT_INDEX
-from dialoom.cli.knowledge import bring_in, check_documents, tell
-from dialoom.cli.progress import counted, say
+from dialoom.cli.knowledge import bring_in, check_documents, held_in, tell
+from dialoom.cli.progress import say
 from dialoom.rag import Embedder, SyncReport
 from dialoom.stores import SqliteVectorStore
 
@@ -35,6 +35,5 @@ async def _bring_in(docs: Path, store: SqliteVectorStore, embedder: Embedder, *,
         store.clear()
     report = await bring_in(docs, store, embedder)
     tell(report, docs, always=not report.cancelled)
-    held = f"{counted(len(store), 'passage')} of {counted(len(store.documents()), 'document')}"
-    say(f"{store.path}: {held}")
+    say(f"{store.path}: {held_in(store)}")
     return report

@@ -11,11 +11,10 @@ from dialoom.base.cancel import CancelScope
 from dialoom.base.errors import UsageError
 from dialoom.cli.flags import KnowledgeFlags
 from dialoom.cli.interrupt import stop_on_interrupt
-from dialoom.cli.progress import IngestBar, report_lines, say
+from dialoom.cli.progress import IngestBar, counted, report_lines, say
 from dialoom.rag import (
     ChunkFilter,
     Embedder,
-    HashEmbedder,
     IngestFinished,
     Loaded,
     LoadError,
@@ -32,6 +31,11 @@ from dialoom.stores import SqliteVectorStore
 
 _URL = re.compile("https?:/", re.IGNORECASE)  # a path keeps one of the two slashes
 KINDS = "txt, md, html, pdf, docx, csv, jsonl, log"
+
+
+def has_knowledge(flags: KnowledgeFlags) -> bool:
+    """Tell whether there is something to answer from: documents that are named, or an index."""
+    return flags.docs is not None or flags.index.exists()
 
 
 def load_options(index: Path) -> LoadOptions:
@@ -57,14 +61,14 @@ def open_store(flags: KnowledgeFlags) -> SqliteVectorStore:
     return SqliteVectorStore(flags.index, read_only=flags.docs is None)
 
 
-async def bring_in(docs: Path, store: SqliteVectorStore, embedder: Embedder | None = None) -> SyncReport:
+async def bring_in(docs: Path, store: SqliteVectorStore, embedder: Embedder) -> SyncReport:
     """Sync a folder into the index behind a progress bar; Ctrl-C stops it between two batches."""
     scope = CancelScope()
     with IngestBar() as bar, stop_on_interrupt(scope):
         sync = sync_folder(
             docs,
             store,
-            embedder=embedder or HashEmbedder(),
+            embedder=embedder,
             chunker=SlidingWindowChunker(),
             options=load_options(store.path),
             cancel=scope,
@@ -80,6 +84,11 @@ async def bring_in(docs: Path, store: SqliteVectorStore, embedder: Embedder | No
     return report
 
 
+def held_in(store: SqliteVectorStore) -> str:
+    """Return in words how much an index holds."""
+    return f"{counted(len(store), 'passage')} of {counted(len(store.documents()), 'document')}"
+
+
 def tell(report: SyncReport, docs: Path, *, always: bool) -> None:
     """Print what a sync came to; one that changed nothing only when `always` is set."""
     if always or report.done or report.removed or report.failed:
@@ -88,16 +97,18 @@ def tell(report: SyncReport, docs: Path, *, always: bool) -> None:
 
 
 async def check_documents(docs: Path, index: Path) -> None:
-    """Do as `check_readable` does, without being deaf to Ctrl-C while a file takes long."""
+    """Raise `LoadError` unless at least one document in `docs` can be read. Touches no index.
+
+    It hears Ctrl-C while a file takes long.
+    """
     try:
-        await asyncio.to_thread(check_readable, docs, index)
+        await asyncio.to_thread(_check_readable, docs, index)
     except asyncio.CancelledError:
         end_readers()
         raise
 
 
-def check_readable(docs: Path, index: Path) -> None:
-    """Raise `LoadError` unless at least one document in `docs` can be read. Touches no index."""
+def _check_readable(docs: Path, index: Path) -> None:
     _check_kind(docs)
     failures: list[LoadFailure] = []
     left_out = 0
@@ -140,11 +151,11 @@ def only_below(docs: Path | None, store: SqliteVectorStore) -> ChunkFilter | Non
     if docs is None:
         return None
     root = document_id(docs)
-    inside = (root, f"{root}/", f"{root}#")
-
-    def is_inside(doc_id: str) -> bool:
-        return doc_id == inside[0] or doc_id.startswith(inside[1:])
-
-    if all(map(is_inside, store.documents())):
+    if all(is_below(root, each) for each in store.documents()):
         return None
-    return lambda chunk: is_inside(chunk.doc_id)
+    return lambda chunk: is_below(root, chunk.doc_id)
+
+
+def is_below(root: str, doc_id: str) -> bool:
+    """Tell whether a document is `root`, a file in it, or a record of it."""
+    return doc_id == root or doc_id.startswith((f"{root}/", f"{root}#"))

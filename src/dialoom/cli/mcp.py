@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-import msgspec
-
 from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line, printable
 from dialoom.cli.exits import ExitCode, complain
@@ -20,7 +18,7 @@ from dialoom.cli.mcp_servers import (
     trust_store,
     user_file,
 )
-from dialoom.cli.progress import counted
+from dialoom.cli.progress import counted, print_json
 from dialoom.mcp import MCPClient, McpError, MCPServerConfig, Transport
 from dialoom.mcp.asking import fields_of
 from dialoom.mcp.json_shapes import list_of, object_of, read_object
@@ -105,8 +103,7 @@ async def call_tool(
             await _tell_unknown(client, tool)
     observed = observation_of(_for_reading(result), tool=tool)
     if as_json:
-        sys.stdout.buffer.write(msgspec.json.encode(result) + b"\n")
-        sys.stdout.buffer.flush()
+        print_json(result)
     else:
         print(printable(observed.content))
     return ExitCode.FAILED if observed.is_error else ExitCode.OK

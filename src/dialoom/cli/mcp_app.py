@@ -1,25 +1,25 @@
 """The `dialoom mcp` commands and their options, as people see them."""
 
 import asyncio
-from pathlib import Path
+from typing import Annotated
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
 from dialoom.cli.exits import ExitCode
-from dialoom.cli.flags import NO_KNOWLEDGE_FLAGS, NO_MODEL_FLAGS, KnowledgeFlags, ModelFlags
+from dialoom.cli.flags import NO_KNOWLEDGE_FLAGS, NO_MODEL_FLAGS, KnowledgeFlags, ModelFlags, NamedPath
 
+ServerFile = Annotated[
+    NamedPath | None,
+    Parameter(
+        help="Look at this file alone; without it at yours, .mcp.json, .vscode/mcp.json and .cursor/mcp.json."
+    ),
+]
 mcp_app = App(name="mcp", help="Tool servers: use those of your files, or be one.")
 
 
 @mcp_app.command(name="list")
-def list_command(*, config: Path | None = None) -> ExitCode:
-    """Show the tool servers that are listed, and which may be started. Starts none.
-
-    Parameters
-    ----------
-    config
-        Look at this file alone; without it at yours, .mcp.json, .vscode/mcp.json and .cursor/mcp.json.
-    """
+def list_command(*, config: ServerFile = None) -> ExitCode:
+    """Show the tool servers that are listed, and which may be started. Starts none."""
     from dialoom.cli.mcp import list_servers
 
     return list_servers(config)
@@ -30,7 +30,7 @@ def trust_command(
     name: str,
     /,
     *,
-    config: Path | None = None,
+    config: ServerFile = None,
     yes: bool = False,
     revoke: bool = False,
 ) -> ExitCode:
@@ -40,8 +40,6 @@ def trust_command(
     ----------
     name
         The name of the server in its file.
-    config
-        The file that lists it.
     yes
         Do not ask.
     revoke
@@ -53,15 +51,13 @@ def trust_command(
 
 
 @mcp_app.command(name="test", usage="Usage: dialoom mcp test [OPTIONS] [NAMES...]")
-def check_command(*names: str, config: Path | None = None) -> ExitCode:
+def check_command(*names: str, config: ServerFile = None) -> ExitCode:
     """Connect to tool servers and tell what they offer, or why they do not.
 
     Parameters
     ----------
     names
         Which; all that are enabled without a name.
-    config
-        The file that lists them.
     """
     from dialoom.cli.mcp import test_servers
 
@@ -75,7 +71,7 @@ def call_command(
     arguments: str = "{}",
     /,
     *,
-    config: Path | None = None,
+    config: ServerFile = None,
     json: bool = False,
 ) -> ExitCode:
     """Call one tool of a server and print its answer.
@@ -88,8 +84,6 @@ def call_command(
         The name of the tool, as the server says it.
     arguments
         A JSON object.
-    config
-        The file that lists the server.
     json
         Print the result as it came, as one JSON object, with what it has for programs.
     """

@@ -87,7 +87,7 @@ def _ask_tool(library: Library, answerer: Callable[[], FromDocuments]) -> Tool:
         control = RunControl()
         forget = ctx.cancel.add_callback(control.cancel)
         try:
-            answer = await answerer().answer(question, (), control=control, show=ctx.emit)
+            answer = await answerer().answer(question, control=control, show=ctx.emit)
         finally:
             forget()
         if answer.stop_reason != "finished":

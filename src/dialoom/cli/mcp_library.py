@@ -12,7 +12,7 @@ import msgspec
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
 from dialoom.base.errors import DialoomError, UsageError
 from dialoom.base.text import one_line
-from dialoom.cli.knowledge import load_options, only_below, tell
+from dialoom.cli.knowledge import is_below, load_options, only_below, tell
 from dialoom.cli.progress import counted, say
 from dialoom.mcp.server import ListChanged, News, ResourceChanged
 from dialoom.mcp.server.beside import beside
@@ -69,7 +69,7 @@ class Library:
         self._progress = "the documents are being read"
         self._failure: DialoomError | None = None
 
-    async def ready(self, show: Callable[[object], None]) -> None:
+    async def ready(self, show: Callable[[object], None] = lambda _: None) -> None:
         """Wait until the documents were read in, and tell how far that is. Raises why they were not."""
         while not self._read.is_set():
             show({"message": self._progress})
@@ -132,8 +132,7 @@ class Library:
         return tuple(filter(self._holds, await asyncio.to_thread(self._store.documents)))
 
     def _holds(self, doc_id: str) -> bool:
-        root = self._root
-        return not root or doc_id == root or doc_id.startswith((f"{root}/", f"{root}#"))
+        return not self._root or is_below(self._root, doc_id)
 
     def _sync(self, docs: Path, embedder: Embedder) -> AsyncGenerator[SyncEvent]:
         options = load_options(self._store.path)

@@ -23,7 +23,7 @@ def knowledge_prompts(library: Library, retriever: Retriever) -> tuple[Prompt, .
     """Return the prompts that put passages, or a whole document, before the host's own model."""
 
     async def answer(given: Mapping[str, str]) -> Sequence[str | Content]:
-        await library.ready(_show_nobody)
+        await library.ready()
         question = given["question"]
         hits = await retriever.retrieve(Search(text=question, k=PASSAGES, where=await library.scope()))
         if not hits:
@@ -31,7 +31,7 @@ def knowledge_prompts(library: Library, retriever: Retriever) -> tuple[Prompt, .
         return [f"{_HOW}\n\n{question}", *(_passage(number, hit.chunk) for number, hit in enumerate(hits, 1))]
 
     async def read(given: Mapping[str, str]) -> Sequence[str | Content]:
-        await library.ready(_show_nobody)
+        await library.ready()
         chunks = await library.chunks(given["document"])
         document = ResourceText(uri=document_uri(chunks[0].doc_id), text=document_text(chunks))
         return [given.get("task") or "Read this document.", document]
@@ -79,7 +79,3 @@ def _passage(number: int, chunk: Chunk) -> ResourceText:
     return ResourceText(
         uri=document_uri(chunk.doc_id), text=f"[{number}] {source_title(chunk)}\n{chunk.text}"
     )
-
-
-def _show_nobody(_sign: object) -> None:
-    """A prompt has no way to show progress."""

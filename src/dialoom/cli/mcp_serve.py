@@ -16,7 +16,7 @@ from dialoom.cli.answer import FromDocuments
 from dialoom.cli.embedder import open_embedder
 from dialoom.cli.exits import ExitCode, check_stdout
 from dialoom.cli.flags import KnowledgeFlags, ModelFlags
-from dialoom.cli.knowledge import check_knowledge, open_store
+from dialoom.cli.knowledge import check_knowledge, has_knowledge, open_store
 from dialoom.cli.mcp_export import exported_tools
 from dialoom.cli.mcp_knowledge import READ_ONLY, DocumentResources, knowledge_tools
 from dialoom.cli.mcp_library import Library
@@ -62,7 +62,7 @@ async def serve(
 @asynccontextmanager
 async def _served(own: list[Tool], knowledge: KnowledgeFlags, model: ModelFlags) -> AsyncGenerator[Served]:
     """Offer a person's own tools, and the knowledge base where there is one."""
-    if knowledge.docs is None and not knowledge.index.exists():
+    if not has_knowledge(knowledge):
         if not own:
             raise UsageError("there is nothing to serve; name a folder with --docs, or --export FILE.py:NAME")
         yield Served(tools=ToolRegistry(own), version=dialoom.__version__)

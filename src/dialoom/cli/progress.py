@@ -1,9 +1,11 @@
-"""What a person sees while documents are brought in: a bar on a terminal, then one line of figures."""
+"""What is printed beside answers: a bar and figures of documents brought in, lines for people, JSON."""
 
 import sys
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
+import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -114,3 +116,10 @@ def counted(number: int, thing: str) -> str:
 def say(line: str) -> None:
     """Print a line for people, on stderr: stdout is for answers."""
     print(line, file=sys.stderr, flush=True)
+
+
+def print_json(fields: Mapping[str, object]) -> None:
+    """Print one JSON object in UTF-8, whatever the locale says: programs read this."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(msgspec.json.encode(fields) + b"\n")
+    sys.stdout.buffer.flush()

@@ -15,7 +15,7 @@ from dialoom.base.errors import StoreError, UsageError
 from dialoom.cli.embedder import open_embedder
 from dialoom.cli.exits import ExitCode
 from dialoom.cli.flags import KnowledgeFlags, ModelFlags
-from dialoom.cli.knowledge import bring_in, load_options, tell
+from dialoom.cli.knowledge import bring_in, has_knowledge, load_options, tell
 from dialoom.cli.model import OpenModel, announce, open_model
 from dialoom.cli.progress import say
 from dialoom.cli.serve_flags import ServeFlags
@@ -168,7 +168,7 @@ async def _bases(
     if knowledge.docs is not None:
         with SqliteVectorStore(knowledge.index) as store:
             tell(await bring_in(knowledge.docs, store, embedder), knowledge.docs, always=False)
-    if knowledge.docs is not None or knowledge.index.exists():
+    if has_knowledge(knowledge):
         name = knowledge.docs.name if knowledge.docs is not None else knowledge.index.stem
         mounted[DOCS] = MountedBase(name=name or DOCS, index=knowledge.index)
     yield KnowledgeBases(

@@ -8,6 +8,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dialoom.base.errors import DialoomError
 from dialoom.cli.flags import KnowledgeFlags
+from dialoom.cli.knowledge import has_knowledge
 from dialoom.cli.mcp_serve import served_documents
 from dialoom.cli.model import OpenModel
 from dialoom.mcp.server import HttpAccess, http_endpoint
@@ -67,7 +68,7 @@ def documents_endpoint(
     settings: ServerSettings, knowledge: KnowledgeFlags, opened: OpenModel, embedder: Embedder
 ) -> LateEndpoint | None:
     """Offer the documents that the flags name; None when they name none."""
-    if knowledge.docs is None and not knowledge.index.exists():
+    if not has_knowledge(knowledge):
         return None
     access = HttpAccess(token=settings.token, hosts=tuple(settings.hosts), origins=tuple(settings.origins))
 
