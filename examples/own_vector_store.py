@@ -6,7 +6,7 @@ rows of its own box and of the boxes that differ by one side. Run it: `python ex
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ from dialoom.llm import OfflineProvider
 from dialoom.rag import (
     Chunk,
     ChunkFilter,
+    DocumentChunks,
     FloatMatrix,
     FloatVector,
     HashEmbedder,
@@ -33,11 +34,14 @@ PLANES = 6
 
 
 class BoxStore(VectorStore):
-    """Chunks in boxes by the signs of their vectors along random directions. Keeps everything in memory."""
+    """Chunks in boxes by the signs of their vectors along random directions. Keeps everything in memory.
+
+    Vectors have to be of length 1, as embedders make them, and one thread may use it at a time.
+    """
 
     def __init__(self, dim: int) -> None:
         self._planes = np.random.default_rng(0).normal(size=(dim, PLANES)).astype(np.float32)
-        self._boxes: defaultdict[int, list[tuple[Chunk, FloatVector]]] = defaultdict(list)
+        self._boxes: defaultdict[int, dict[str, tuple[Chunk, FloatVector]]] = defaultdict(dict)
         self._manifest: IndexManifest | None = None
 
     @property
@@ -51,7 +55,17 @@ class BoxStore(VectorStore):
 
     def add(self, chunks: Sequence[Chunk], vectors: FloatMatrix) -> None:
         for chunk, vector in zip(chunks, vectors, strict=True):
-            self._boxes[self._box(vector)].append((chunk, vector))
+            self.remove(chunk.id)
+            self._boxes[self._box(vector)][chunk.id] = (chunk, vector)
+
+    def remove(self, chunk_id: str) -> bool:
+        return any(box.pop(chunk_id, None) is not None for box in self._boxes.values())
+
+    def replace_documents(self, documents: Sequence[DocumentChunks]) -> None:
+        for document in documents:
+            for chunk in [each for each in self._chunks() if each.doc_id == document.doc_id]:
+                self.remove(chunk.id)
+            self.add(document.chunks, document.vectors)
 
     def search(
         self, query: FloatVector, k: int, *, min_score: float | None = None, where: ChunkFilter | None = None
@@ -61,11 +75,14 @@ class BoxStore(VectorStore):
         hits = [
             ScoredChunk(chunk, float(vector @ query))
             for number in near
-            for chunk, vector in self._boxes.get(number, ())
+            for chunk, vector in self._boxes.get(number, {}).values()
             if where is None or where(chunk)
         ]
         wanted = [hit for hit in hits if min_score is None or hit.score >= min_score]
         return sorted(wanted, key=lambda hit: -hit.score)[:k]
+
+    def documents(self) -> list[str]:
+        return sorted({chunk.doc_id for chunk in self._chunks()})
 
     def clear(self) -> None:
         self._boxes.clear()
@@ -73,6 +90,9 @@ class BoxStore(VectorStore):
 
     def __len__(self) -> int:
         return sum(map(len, self._boxes.values()))
+
+    def _chunks(self) -> Iterator[Chunk]:
+        return (chunk for box in self._boxes.values() for chunk, _ in box.values())
 
     def _box(self, vector: FloatVector) -> int:
         """The number of the box: one bit per plane, set on one side of it."""

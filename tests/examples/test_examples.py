@@ -2,11 +2,15 @@
 
 import json
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from dialoom.rag import Chunk
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SHOWN = {
@@ -61,3 +65,18 @@ def test_tickets_are_triaged_without_any_model(tmp_path: Path) -> None:
     ticket = written["tickets"][4]
     assert (ticket["category"], ticket["priority"], ticket["citations"]) == ("billing", "high", ["C-5"])
     assert "验货通过后三个工作日内原路退回" in ticket["reply"]
+
+
+def test_the_store_of_ones_own_takes_out_and_replaces_what_it_holds() -> None:
+    store = runpy.run_path(str(EXAMPLES / "own_vector_store.py"))["BoxStore"](2)
+    one, other = Chunk(id="d#0", doc_id="d", text="one"), Chunk(id="e#0", doc_id="e", text="other")
+    store.add([one, other], np.eye(2, dtype=np.float32))
+    again = Chunk(id="d#0", doc_id="d", text="again")
+    store.replace_document("d", [again], np.array([[1, 0]], np.float32))
+    assert [hit.chunk for hit in store.search(np.array([1, 0], np.float32), 1)] == [again]
+    assert (store.remove("e#0"), store.remove("e#0"), store.documents(), len(store)) == (
+        True,
+        False,
+        ["d"],
+        1,
+    )
