@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Generator
+from collections.abc import Generator, MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +37,26 @@ LONGEST = (
 settings.register_profile("dialoom", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("dialoom")
 
-# The suite starts hundreds of programs. Where no bytecode is kept, each of them would compile dialoom anew.
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+SETTINGS = ("DIALOOM_", "OPENAI_", "ANTHROPIC_", "OLLAMA_", "LC_")
+LOOKS = frozenset({"NO_COLOR", "FORCE_COLOR", "LANG", "LANGUAGE", "PYTHONWARNINGS"})
+ASKED_FOR = frozenset({"DIALOOM_SHARED", "DIALOOM_RIVALS_PYTHON"})
+"""What of this the suite itself is told."""
+
+
+def own_environment(environ: MutableMapping[str, str]) -> None:
+    """Take out what would change an answer in a test, or in a program that it starts.
+
+    Keys and settings are those of who runs the suite; a proxy would be asked for servers on this machine.
+    """
+    for name in environ.keys() - ASKED_FOR:
+        if name.startswith(SETTINGS) or name in LOOKS or name.lower().endswith("_proxy"):
+            del environ[name]
+    # hundreds of programs are started: where no bytecode is kept, each would compile dialoom anew
+    environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    environ.update(COLUMNS="80", LINES="24", XDG_CONFIG_HOME=str(ROOT / "tests" / "no-settings"))
+
+
+own_environment(os.environ)
 
 TRACED_CHILDREN = "COVERAGE_PROCESS_CONFIG"
 

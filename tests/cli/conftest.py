@@ -9,23 +9,9 @@ from tests.local_model import local_model
 
 __all__ = ["local_model"]
 
-MODEL_VARIABLES = (
-    "OPENAI_API_KEY",
-    "OPENAI_BASE_URL",
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_AUTH_TOKEN",
-    "OLLAMA_HOST",
-    "DIALOOM_MODEL",
-    "DIALOOM_BASE_URL",
-    "DIALOOM_API_KEY",
-    "DIALOOM_DEBUG",
-)
-
 
 @pytest.fixture
 def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Terminal:
-    for name in MODEL_VARIABLES:
-        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("DIALOOM_NO_PROBE", "1")
     monkeypatch.chdir(tmp_path)
     return Terminal(capfd)

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from dialoom.testing.wire import WireReply, WireRequest, WireServer
-from tests.cli.conftest import MODEL_VARIABLES
 from tests.cli.test_ask import said
 from tests.cli.test_settings import vectors
 
@@ -32,8 +31,6 @@ VERDICT = {"category": "billing", "priority": "low", "reply": "Done.", "citation
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in MODEL_VARIABLES:
-        monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tickets.json").write_text(json.dumps(TICKETS), encoding="utf-8")
     (tmp_path / "cases.json").write_text(json.dumps(CASES), encoding="utf-8")
