@@ -100,7 +100,7 @@ def test_a_table_is_read_large_asked_about_and_seen_as_it_is_stored(page: Page, 
     panel = page.locator(".panel")
     expect(panel.locator(".grid-body .grid-row")).to_have_count(2)
     panel.locator("input[aria-label='Row 1']").check()
-    panel.locator("text=Ask about 1 rows").click()
+    panel.locator("text=Ask about the chosen rows (1)").click()
     assert (
         page.input_value(".composer textarea")
         == "Wells:\n\n| name | name |\n| --- | --- |\n| a\\|b | 1 |\n\n"

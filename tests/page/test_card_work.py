@@ -124,7 +124,7 @@ def test_a_knowledge_card_takes_a_document_in_and_answers_from_it(page: Page, st
         {"name": "arm.md", "mimeType": "text/markdown", "buffer": ARM.encode()}
     )
     expect(shown.locator("li.done")).to_contain_text("arm.md")
-    expect(shown).to_contain_text("1 document")
+    expect(shown).to_contain_text("Documents: 1,")
     shown.locator("text=Answer from this base").click()
     expect(shown.locator("text=Answer without this base")).to_be_visible()
     page.reload()

@@ -284,7 +284,7 @@ def test_the_other_cards_show_what_they_hold(page: Page, stage: Stage) -> None:
     expect(shown.nth(0).locator("progress")).to_be_visible()
     expect(shown.nth(1)).to_contain_text("a.md")
     expect(shown.nth(2)).to_contain_text("the model did not answer")
-    expect(shown.nth(3)).to_contain_text("14 documents, 200 passages")
+    expect(shown.nth(3)).to_contain_text("Documents: 14, passages: 200")
     expect(shown.nth(4)).to_contain_text("depth in metres")
     expect(shown.nth(5)).to_contain_text("odd")
     expect(shown.nth(6)).to_contain_text("11 × 6 = 66 nodes")

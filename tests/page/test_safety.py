@@ -242,6 +242,8 @@ def test_two_languages_and_a_phone(browser: Browser, stage: Stage) -> None:
     page.select_option("dialog select >> nth=0", "en")
     expect(page.locator(".welcome h1")).to_have_text("What would you like to know?")
     page.click("dialog button[aria-label=Close]")
+    expect(page.locator(".rail")).to_be_hidden()  # one is back where one talks
+    page.click("button[aria-label=Conversations]")
     page.click(".rail >> text=中文")
     expect(page.locator(".welcome h1")).to_have_text("想了解什么？")
     ground = "getComputedStyle(document.body).backgroundColor"

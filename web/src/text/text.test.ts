@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { withFiles, wordsOf } from "./attached";
 import { blocks } from "./blocks";
 import { entryYaml } from "./entryYaml";
+import { closed } from "./growing";
 import { citedIn, html } from "./markdown";
 import { excerptOf, quotedIn } from "./quoted";
 
@@ -133,6 +134,18 @@ test("what is shown beside a number begins where the answer took its words from"
   expect(shown(`${long}Refunds take 2.5 days.`)).toBe("… Refunds take 2.5 days.");
   expect(shown(`${long}Refunds take 2.5 days. ${more}`)).toBe(`…${` Refunds take 2.5 days. ${more}`.slice(0, 240)}…`);
   expect(shown(more)).toBe(`${more.slice(0, 240)}…`);
+});
+
+test("while a text grows its open marks are closed, and those at its end wait", () => {
+  expect(closed("so **very")).toBe("so **very**");
+  expect(closed("so **very **")).toBe("so **very**");
+  expect(closed("so **")).toBe("so ");
+  expect(closed("**a** and `co")).toBe("**a** and `co`");
+  expect(closed("**see `co")).toBe("**see `co`**");
+  expect(closed("`**` and \\*\\* are")).toBe("`**` and \\*\\* are");
+  expect(closed("```\n**x")).toBe("```\n**x");
+  const words = (text: string) => text.replace(/[*`~\s]/g, "");
+  fc.assert(fc.property(fc.string({ unit: fc.constantFrom("a", "*", "`", " ", "\\", "\n", "~", "中") }), (text) => words(closed(text)) === words(text)));
 });
 
 test("a table's columns stand as they were asked to, without a style the content policy refuses", () => {

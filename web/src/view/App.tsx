@@ -37,7 +37,7 @@ export function App() {
   }, [page]);
   return (
     <div className={`app ${rail ? "rail-open" : ""} ${railAway ? "rail-away" : ""} ${panel !== null && open !== null ? "panel-open" : ""}`} key={currentLanguage()}>
-      <Rail current={open?.id ?? null} onChosen={() => drawer.set(false)} onOpen={setPage} onLanguage={chooseLanguage} />
+      <Rail current={open?.id ?? null} onChosen={() => drawer.set(false)} onOpen={(chosen) => { setPage(chosen); drawer.set(false); }} onLanguage={chooseLanguage} />
       <div className="shade" onClick={() => { drawer.set(false); beside.set(null); }} aria-hidden="true" />
       <main className="centre">
         <header className="bar">
@@ -123,7 +123,7 @@ function SignedOut() {
   const first = useCell(me) === null;
   if (!useCell(signedOut)) return null;
   return (
-    <div className="notice error signed-out" role="alertdialog" aria-label={t("signedOut")}>
+    <div className="notice signed-out" role="alertdialog" aria-label={t("signedOut")}>
       <p>{t(first ? "signInHow" : "signedOutHow")}</p>
       <form onSubmit={(event) => { event.preventDefault(); void signIn(String(new FormData(event.currentTarget).get("token"))); }}>
         <input name="token" type="password" autoComplete="current-password" aria-label={t("token")} placeholder={t("token")} />

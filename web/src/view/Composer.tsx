@@ -90,7 +90,7 @@ export function Composer({ conversation, busy, asking, said }: Props) {
     for (const file of taken) {
       const stored = await attempt(() => api.upload(file));
       setComing((all) => all.toSpliced(all.indexOf(file.name), 1));
-      if (stored !== null) attach([...draftFiles(key), stored]);
+      if (stored !== null) attach([...draftFiles(key).filter((file) => file.id !== stored.id), stored]); // the same file twice is one
     }
   };
   const pasted = (event: ClipboardEvent) => {

@@ -7,6 +7,7 @@ import { copy } from "../clipboard";
 import { t } from "../i18n/i18n";
 import { note } from "../state/page";
 import { blocks } from "../text/blocks";
+import { closed } from "../text/growing";
 import { html } from "../text/markdown";
 import type { Known } from "../text/markdown";
 
@@ -34,7 +35,7 @@ export function Markdown({ text, growing = false, sources = NONE, onCite }: Prop
 
 const Block = memo(function Block({ text, growing, sources }: { text: string; growing: boolean; sources: Known }) {
   const place = useRef<HTMLDivElement>(null);
-  const made = useMemo(() => html(text, sources), [text, sources]);
+  const made = useMemo(() => html(growing ? closed(text) : text, sources), [text, growing, sources]);
   // before it is painted: what was drawn while the text grew does not flash bare when it stands for good
   useLayoutEffect(() => {
     if (!growing && place.current !== null) dress(place.current);

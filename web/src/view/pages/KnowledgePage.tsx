@@ -71,7 +71,7 @@ function Progress({ base }: { base: string }) {
   return (
     <div role="status">
       {phase === "reading" && <p className="help">{t("reading")} <progress max={total} value={done} aria-label={t("reading")} /></p>}
-      {phase === "done" && errors.length === 0 && <p className="help">{t("doc_done")}</p>}
+      {phase === "done" && errors.length === 0 && <p className="help">{t("allRead")}</p>}
       {errors.map((error) => <p key={error} className="problem">{error}</p>)}
     </div>
   );
