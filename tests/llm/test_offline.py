@@ -22,6 +22,7 @@ from dialoom.llm import (
     user,
 )
 from dialoom.llm.offline.asking import subject_of, tells_time
+from dialoom.llm.offline.kin import Kin, kin_of
 from dialoom.llm.offline.units import MAX_UNITS, Unit, cut
 from dialoom.llm.offline.words import is_chinese, terms, weight
 
@@ -315,10 +316,57 @@ def test_an_endless_passage_is_cut_only_so_far() -> None:
     assert len(cut("One more. " * (MAX_UNITS + 10))) == MAX_UNITS
 
 
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("How do I send something back?", "A return needs a number on the parcel."),
+        ("What do I do when I'm sick?", "If you are ill, call your team lead."),
+        ("Is the guarantee free?", "The warranty is free."),
+        ("退货邮费谁出？", "退回的运费由买家承担。"),
+    ],
+)
+async def test_a_sentence_may_answer_in_other_words_than_it_was_asked(question: str, said: str) -> None:
+    assert said in await answer(question, "The sky is blue. 天是蓝的。", said)
+
+
+def test_the_words_of_a_question_are_not_other_words_for_each_other() -> None:
+    assert kin_of("When is it open, at what opening hours?") == [
+        Kin(("open",), frozenset({"clos"})),
+        Kin(("open", "hour"), frozenset({"clos"})),
+        Kin(("hour",), frozenset({"clos"})),
+    ]
+    assert kin_of("Back it goes, to be sent") == []
+
+
+async def test_a_title_at_the_end_of_a_passage_is_no_answer() -> None:
+    assert await answer("Who may sell the lamps?", "Rain falls.\n\n# Selling lamps") == (
+        "Your documents hold nothing on this question."
+    )
+
+
+async def test_what_stands_under_a_numbered_title_belongs_to_it() -> None:
+    sheet = (
+        "7. Winter\nStore the trailer standing. Wash it with soap.\n8. Rain\nDry it at once, then store it."
+    )
+    assert cut("1. first\n2. second") == [Unit("first", "sentence"), Unit("second", "sentence")]
+    assert cut(sheet)[1] == Unit("Store the trailer standing.", "sentence", "Winter")
+    assert "standing" in await answer("How do I store it in winter?", sheet)
+
+
+async def test_a_sentence_under_a_title_of_its_own_matter_comes_first() -> None:
+    beside = "If nobody comes, the order is cancelled."
+    told = "## Cancelling an order\n\nAn order is cancelled free of charge until its label is printed."
+    said = await answer("Can I cancel my order?", beside, told)
+    assert said.index("free of charge") < said.find("nobody") % len(said)
+
+
 def test_words_meet_whatever_their_ending_and_fillers_weigh_little() -> None:
     assert set(terms("Refunded refunds, REFUND! 3.5kg")) == {"refund", "3", "5kg"}
     assert set(terms("shipping ships policies glasses address status boxes")) == {
         "ship", "policy", "glass", "address", "status", "box",
+    }  # fmt: skip
+    assert set(terms("cancel cancelled cancelling travelled travel fill filled file filed sell install")) == {
+        "cancel", "travel", "fill", "fil", "sell", "instal",
     }  # fmt: skip
     assert list(terms("退货A1要")) == ["退货", "a1", "要"]
     assert [weight(term) for term in ("refund", "what", "退货", "的货", "什么")] == [

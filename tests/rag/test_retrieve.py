@@ -72,6 +72,21 @@ async def test_words_come_first_and_nearness_fills_up_when_no_model_is_there() -
     assert (await ids(retriever, "三个"))[0] == "zh"
 
 
+async def test_without_a_model_a_question_is_also_looked_for_in_other_words() -> None:
+    texts = {
+        "ill": "Ill at home: call your team lead.",
+        "home": "At home, at home, at home.",
+        "a": "Sick of it.",
+    }
+    store = InMemoryVectorStore()
+    documents = [Document(id=name, text=text) for name, text in texts.items()]
+    await replace_documents(store, HashEmbedder(), SlidingWindowChunker(), documents)
+    retriever = HybridRetriever(store, HashEmbedder())
+    assert (await ids(retriever, "sick at home", k=1)) == ["a"]  # one says it: no other words are needed
+    store.remove_document("a")
+    assert (await ids(retriever, "sick at home", k=1)) == ["ill"]
+
+
 @pytest.mark.promise("rag-061")
 async def test_a_model_and_words_are_fused() -> None:
     store = await filled(Meaning("en", "zh"))

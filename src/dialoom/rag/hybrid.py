@@ -3,11 +3,13 @@
 import asyncio
 import logging
 import math
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
 import numpy as np
 
+from dialoom.llm.offline.kin import kin_of
 from dialoom.rag.embed import Embedder, HashEmbedder, languages_of
 from dialoom.rag.errors import InvalidOptionsError
 from dialoom.rag.fusion import (
@@ -18,11 +20,13 @@ from dialoom.rag.fusion import (
     one_after_the_other,
 )
 from dialoom.rag.lexical import LexicalIndex
+from dialoom.rag.passage import indexed_text
 from dialoom.rag.retrieve import LexicalRetriever, Search, VectorRetriever, vectors_of
 from dialoom.rag.rows import unit_rows
 from dialoom.rag.scripts import name_scripts, scripts_of, scripts_of_languages
 from dialoom.rag.store import PassageReader, VectorStore
 from dialoom.rag.types import FloatVector, ScoredChunk
+from dialoom.rag.words import tokens
 
 Fusion = Literal["auto", "rrf", "weighted"]
 
@@ -30,6 +34,7 @@ _log = logging.getLogger("dialoom.rag")
 _LEAST_POOL = 50
 _SAMPLED_DOCUMENTS = 24
 _SAMPLED_CHUNKS = 4
+_LOOKED_AT = 3
 
 
 class FusionWeights(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +62,8 @@ class HybridRetriever:
     `rrf` adds reciprocal places, `weighted` adds scores, .7 of it those of words unless `weights` say
     otherwise. `auto` is `weighted` with a model. With `HashEmbedder`, which knows no more than words do, and
     for a question in a script that the model does not know, it takes what words find first and only fills up
-    with what is near. A store without words is searched by vectors.
+    with what is near; what the best hits do not say is looked for in other words too (`kin_of`). A store
+    without words is searched by vectors.
 
     A score is from 0 to 1, and 1 is the first of every ranking (see `fusion`); to be compared within one
     answer only. Raises what `VectorRetriever` does.
@@ -90,6 +96,9 @@ class HybridRetriever:
         pool = msgspec.structs.replace(search, k=max(4 * search.k, _LEAST_POOL), min_score=None)
         words = await self._words.retrieve(pool)
         if self._takes_words_first(search.text):
+            if meant := _untold(search.text, words[:_LOOKED_AT]):
+                asked = msgspec.structs.replace(pool, text=f"{search.text} {meant}")
+                words = await self._words.retrieve(asked)
             fused = one_after_the_other([words])
             if len(fused) < search.k:
                 near = await asyncio.to_thread(self._store.search, vector, pool.k, where=pool.filter)
@@ -151,3 +160,10 @@ class HybridRetriever:
         rows = await vectors_of(hits, self._store, self._embedder)
         cosines = unit_rows(rows) @ unit_rows(np.asarray(vector, np.float32)[None, :])[0]
         return [hit for hit, cosine in zip(hits, cosines.tolist(), strict=True) if cosine >= least]
+
+
+def _untold(question: str, hits: Sequence[ScoredChunk]) -> str:
+    """Other words for those of a question that its best hits do not say; no vectors are there for that."""
+    told = frozenset(token for hit in hits for token in tokens(indexed_text(hit.chunk)))
+    kin = (others for said, others in kin_of(question) if len(said) > 1 or told.isdisjoint(said))
+    return " ".join(sorted(frozenset[str]().union(*kin)))

@@ -8,11 +8,12 @@ from itertools import pairwise
 
 import regex
 
-TOKENIZER = "words-v2"
+from dialoom.llm.offline.words import without_ending
+
+TOKENIZER = "words-v3"
 """Names how `tokens` cuts; an index keeps it, for the same words must come out when a chunk is deleted."""
 MOST_ASKED = 64
 _LONGEST = 64
-_LEAST_STEM = 3
 _ASCII_WORD = re.compile("[a-z0-9]+")
 _UNSPACED = (
     r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Bopomofo}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\u30fc\uff70"
@@ -34,6 +35,7 @@ _FUNCTION_WORDS = frozenset(
         do does doing for from get give had has have he her here him his how i if in into is it its just
         like long many may me might more most much must my no not of often on one or other our out please
         shall she should so some such tell than that the their them then there these they this those to too
+        something anything someone somebody anyone anybody thing things
         up us use very want was we were what when where which who whom whose why will with would you your"""
     )
 )
@@ -100,31 +102,6 @@ def _is_function(token: str) -> bool:
 @lru_cache(maxsize=65_536)
 def _word(word: str) -> str:
     if word.isascii():
-        return _without_ending(word[:_LONGEST])
+        return without_ending(word[:_LONGEST])
     folded = _ACCENTS.sub("", unicodedata.normalize("NFD", word))
-    return _without_ending(unicodedata.normalize("NFC", folded)[:_LONGEST])
-
-
-def _without_ending(word: str) -> str:
-    """Cut the commonest English endings, so that `refunds`, `refunded` and `refund` meet."""
-    if len(word) <= _LEAST_STEM or not word.isascii() or not word.isalpha():
-        return word
-    if not word.endswith(("ss", "us", "is")):
-        for ending, keep in _ENDINGS:
-            if word.endswith(ending) and len(word) - len(ending) >= _LEAST_STEM:
-                word = word.removesuffix(ending) + keep
-                break
-    if len(word) > _LEAST_STEM and word[-1] == word[-2] and word[-1] not in "ls":
-        word = word[:-1]
-    return word.removesuffix("e") if len(word) > _LEAST_STEM else word
-
-
-_ENDINGS = (
-    ("ies", "y"),
-    ("sses", "ss"),
-    ("ing", ""),
-    ("ed", ""),
-    ("es", ""),
-    ("s", ""),
-    ("ly", ""),
-)
+    return without_ending(unicodedata.normalize("NFC", folded)[:_LONGEST])

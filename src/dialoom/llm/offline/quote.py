@@ -10,6 +10,7 @@ import msgspec
 
 from dialoom.llm.messages import SourcePart
 from dialoom.llm.offline.asking import subject_of, tells_number, tells_time, wants_number, wants_time
+from dialoom.llm.offline.kin import kin_of
 from dialoom.llm.offline.units import Unit, cut
 from dialoom.llm.offline.words import is_pair, terms, weight
 
@@ -19,9 +20,11 @@ LEAST_COVERAGE = 0.2
 _NEXT_BEST = 0.65
 _MOST_ROWS = 8
 _HEADING_SHARE = 0.6
+_AGREED_SHARE = 0.2
 _RANK_STEP = 0.04
 _SEAM_SHARE = 0.3
 _COMPANION = 0.6
+_KIN_SHARE = 0.7
 _MAX_QUOTE_CHARS = 420
 _SHORT_BYTES = 24
 _TIME_FITS = 1.5
@@ -87,15 +90,25 @@ class _Asked:
         known = [words for passage in passages for words in passage.words]
         seen = Counter(term for words in known for term in words)
         subject = subject_of(question)
-        self.worth = {term: _worth(term, seen[term], len(known)) for term in subject.terms}
+        self.kin = kin_of(question)
+        told = seen.copy()
+        for said, others in self.kin:
+            most = max((seen[other] for other in others), default=0)
+            told |= Counter(dict.fromkeys(said, most))  # as common as the commonest of them
+        self.worth = {term: _worth(term, told[term], len(known)) for term in subject.terms}
         self.total = sum(self.worth.values()) or 1.0
         self.usual = sum(map(len, known)) / (len(known) or 1) or 1.0
         self.wants_time, self.wants_number = wants_time(question), wants_number(question)
-        told = set(seen).union(*(words for passage in passages for words in passage.headings))
-        self.is_untold = bool(subject.named) and told.isdisjoint(subject.named)
+        every = set(seen).union(*(words for passage in passages for words in passage.headings))
+        self.is_untold = bool(subject.named) and every.isdisjoint(subject.named)
 
     def matched(self, words: set[str]) -> float:
-        return sum(worth for term, worth in self.worth.items() if term in words)
+        meant = {term for said, others in self.kin if not others.isdisjoint(words) for term in said}
+        return sum(
+            worth * (1.0 if term in words else _KIN_SHARE)
+            for term, worth in self.worth.items()
+            if term in words or term in meant
+        )
 
 
 def _worth(term: str, count: int, sentences: int) -> float:
@@ -122,11 +135,13 @@ def _best_of(passage: _Passage, asked: _Asked, rank: int) -> list[_Found]:
     scores: list[float] = []
     said: list[float] = []
     covered = 0.0
-    for unit, words, heading in zip(passage.units, passage.words, passage.headings, strict=True):
-        own = asked.matched(words)
+    for at, (unit, words) in enumerate(zip(passage.units, passage.words, strict=True)):
+        heading = passage.headings[at]
+        is_bare = unit.kind == "heading" and at + 1 == len(passage.units)  # what stands under it is elsewhere
+        own = 0.0 if is_bare else asked.matched(words)
         # below a title that names the matter, a time alone may be the answer to "when"
         counts = own or (asked.wants_time and unit.kind == "sentence" and tells_time(unit.text))
-        matched = own + _HEADING_SHARE * asked.matched(heading - words) if counts else 0.0
+        matched = own + _heading_worth(words, heading, asked) if counts else 0.0
         covered = max(covered, matched / asked.total)
         said.append(0.0 if unit.kind == "heading" else own / asked.total)
         scores.append(_score(unit, matched, len(words) / asked.usual, asked=asked))
@@ -137,6 +152,11 @@ def _best_of(passage: _Passage, asked: _Asked, rank: int) -> list[_Found]:
     score = scores[best] * about / (1 + _RANK_STEP * rank)
     fits = not asked.wants_time or tells_time(passage.units[best].text)
     return [_Found(score, passage, scores, said[best], fits)]
+
+
+def _heading_worth(words: set[str], heading: set[str], asked: _Asked) -> float:
+    """What the title above a sentence adds: what it alone says, and a little for what both say."""
+    return _HEADING_SHARE * asked.matched(heading - words) + _AGREED_SHARE * asked.matched(heading & words)
 
 
 def _score(unit: Unit, matched: float, length: float, *, asked: _Asked) -> float:

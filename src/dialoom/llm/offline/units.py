@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import Literal
 
 import msgspec
@@ -15,6 +15,7 @@ MAX_UNITS = 2_000
 MAX_UNIT_CHARS = 480
 
 _ITEM = re.compile(r"\s*(?:[-*•·‣]|\(?\d{1,3}[.)、]|[a-z]\))\s+")
+_NUMBERED = re.compile(r"\d{1,3}[.)、]\s+")
 _STAMP = re.compile(r"\[?\d{4}-\d\d-\d\d|\[?\d\d:\d\d:\d\d")
 _FIELD = re.compile(r"\s*[^\s:：][^:：]{0,39}[:：](?=\s|[^\s/])")
 # possessive repeats: a run of marks is read once, however long a hostile text makes it
@@ -65,7 +66,8 @@ def _units_of(block: str) -> Iterator[Unit]:
     if len(lines) > 1 and all(_FIELD.match(line) and not _starts_anew(line) for line in lines):
         yield Unit(tidy("; ".join(line.strip().rstrip(";；") for line in lines)), "row")
         return
-    for line in _unwrapped(lines):
+    whole = _unwrapped(lines)
+    for line, below in zip_longest(whole, whole[1:], fillvalue=""):
         if line.lstrip().startswith("#"):
             yield Unit(tidy(line.lstrip("# \t")), "heading")
         elif line.lstrip().startswith("{"):
@@ -76,7 +78,12 @@ def _units_of(block: str) -> Iterator[Unit]:
             cells = "; ".join(cell.strip() for cell in line.strip().strip("|").split("|"))
             yield Unit(tidy(cells), "heading" if line in columns else "row")
         else:
-            yield from _sentences(line)
+            yield from _sentences(line, leads=_leads(line, below))
+
+
+def _leads(line: str, below: str) -> bool:
+    """Whether a numbered line is no item of a list but the title of what follows."""
+    return bool(_NUMBERED.match(line) and below) and not _starts_anew(below)
 
 
 def _unwrapped(lines: list[str]) -> list[str]:
@@ -107,12 +114,12 @@ def _is_row(line: str) -> bool:
     return line.lstrip().startswith("|") or " | " in line
 
 
-def _sentences(line: str) -> Iterator[Unit]:
+def _sentences(line: str, *, leads: bool) -> Iterator[Unit]:
     item = _ITEM.match(line)
     for sentence in _SENTENCE.findall(line[item.end() :] if item else line):
         words = tidy(sentence)
         if words:
-            yield Unit(words, "heading" if not item and _is_title(words) else "sentence")
+            yield Unit(words, "heading" if (leads or not item) and _is_title(words) else "sentence")
 
 
 def _is_title(words: str) -> bool:
@@ -134,5 +141,5 @@ def _record(line: str) -> str:
 
 def tidy(text: str) -> str:
     """Return one line without marks of its own that would read as citations."""
-    line = _REFERENCE.sub(r"(\1)", _BLANKS.sub(" ", text).strip().strip("*"))
+    line = _REFERENCE.sub(r"(\1)", _BLANKS.sub(" ", text).strip("* "))
     return line if len(line) <= MAX_UNIT_CHARS else line[: MAX_UNIT_CHARS - 1].rstrip() + "…"

@@ -8,15 +8,19 @@ _IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 _FULL_WEIGHT = 1.0
 _FUNCTION_WEIGHT = 0.05
 _HALF_FUNCTION_WEIGHT = 0.4
+_LEAST_STEM = 3
 
+_TWO_SYLLABLES_AND_L = re.compile("[^aeiouy]*[aeiouy]+[^aeiouy]+[aeiouy]+l")
+_ENDINGS = (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""), ("ly", ""))
 _STOP_WORDS = frozenset(
     _RUN.findall(
         """a about after all also am an and any are as at back be because been before being but by can could
         did do does doing for from get give had has have he her here him his how i if in into is it its just
         like long many may me might more most much must my no not of often on one or other our out please
         say shall she should so some such take tell than that the their them then there these they this
+        something anything someone somebody anyone anybody thing things
         those to too up us use very want was we were what when where which who whom whose why will with
-        would you your"""
+        would you your s t m re ve ll d don doesn didn isn aren wasn weren won wouldn couldn shouldn"""
     )
 )
 _IRREGULAR: dict[str, str] = dict(
@@ -78,28 +82,25 @@ def _pairs(run: str) -> Iterator[str]:
 
 def _word(word: str) -> Iterator[str]:
     if word:
-        yield _without_ending(_IRREGULAR.get(word, word))
+        yield without_ending(_IRREGULAR.get(word, word))
 
 
-def _without_ending(word: str) -> str:
-    """Cut the commonest English endings, so that `refunds`, `refunded` and `refund` meet."""
-    if len(word) < 4 or not word.isascii() or not word.isalpha():
+def without_ending(word: str) -> str:
+    """Cut the commonest English endings of a lower-case word: `refunds`, `refunded` and `refund` meet.
+
+    So do `cancelled` and `cancel`, but not `filled` and `file`.
+    """
+    if len(word) <= _LEAST_STEM or not word.isascii() or not word.isalpha():
         return word
-    for ending, keep in (
-        ("ies", "y"),
-        ("sses", "ss"),
-        ("ing", ""),
-        ("ed", ""),
-        ("es", ""),
-        ("s", ""),
-        ("ly", ""),
-    ):
-        if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith(("ss", "us", "is")):
-            word = word.removesuffix(ending) + keep
-            break
-    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "ls":
+    if not word.endswith(("ss", "us", "is")):
+        for ending, keep in _ENDINGS:
+            if word.endswith(ending) and len(word) - len(ending) >= _LEAST_STEM:
+                word = word.removesuffix(ending) + keep
+                break
+    is_doubled = len(word) > _LEAST_STEM and word[-1] == word[-2]
+    if is_doubled and (word[-1] not in "ls" or _TWO_SYLLABLES_AND_L.match(word)):
         word = word[:-1]
-    return word.removesuffix("e") if len(word) > 3 else word
+    return word.removesuffix("e") if len(word) > _LEAST_STEM else word
 
 
-_STOP_TERMS = frozenset(_without_ending(word) for word in _STOP_WORDS) | _STOP_WORDS
+_STOP_TERMS = frozenset(without_ending(word) for word in _STOP_WORDS) | _STOP_WORDS
