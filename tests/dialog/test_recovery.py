@@ -255,8 +255,9 @@ async def test_two_programs_in_one_dialog_do_not_mix_their_runs() -> None:
     result = await soon(first)
     assert (result.stop_reason, str(result.error)) == (
         "conflict",
-        "another program answered this dialog; open it again",
+        "another program went on with this dialog; look at its messages before you go on",
     )
+    assert [words for _, words in said(dialog)] == ["hi", "Me too."]
     entries = (await stores.conversations.load(dialog.id)).entries
     assert [getattr(entry, "content", "") for entry in entries] == ["hi", "Me too."]
 

@@ -61,6 +61,10 @@ class Announcer:
             if isinstance(entry, TextEntry) and entry.role == "assistant" and self._stream.is_open:
                 self._end_round(entry)
 
+    def removed(self, left: int) -> None:
+        """Tell that the messages behind the first `left` are not there any more."""
+        self._signals.messages_removed.emit(left)
+
     def noticed(self, code: str, message: str) -> None:
         self._tell(Noticed(run_id=self._run_id, seq=self._next(), code=code, message=message))
 

@@ -14,10 +14,14 @@ from dialoom.graph import Checkpoint
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """Where a run stands that did not end: its newest checkpoint, and the questions it waits with."""
+    """Where a run stands that did not end: its newest checkpoint, and the questions it waits with.
+
+    `answered` is the id of a card whose answer was given just now, and not passed on yet.
+    """
 
     checkpoint: Checkpoint
     waiting: tuple[Waiting, ...] = ()
+    answered: str = ""
 
     @property
     def can_go_on(self) -> bool:

@@ -51,6 +51,7 @@ class Dialog(Spoken):
         self._home = home
         self._base = base
         self._journal = journal
+        self._journal.on_moved = self._moved
         self._standing = standing
         self._stream = LiveStream(self)
         self._handle: RunHandle | None = None
@@ -135,7 +136,7 @@ class Dialog(Spoken):
             else each
             for each in waiting
         )
-        self._standing = msgspec.structs.replace(standing, waiting=told)
+        self._standing = msgspec.structs.replace(standing, waiting=told, answered=card_id)
         return self._start(goes_on=True)
 
     def act(self, card_id: str, action: str, fields: Mapping[str, object]) -> Card:
@@ -308,6 +309,7 @@ class Dialog(Spoken):
     def _become(self, dialog_id: str) -> None:
         self._home.rename(self._journal.id, dialog_id)
         self._journal = self._journal.renamed(dialog_id)
+        self._journal.on_moved = self._moved
         self._standing = None
 
     async def _store_branch(self, branch: Conversation) -> str:

@@ -63,7 +63,7 @@ class Journal:
     """What was said in one dialog, and what it is set to.
 
     Changes are made in memory at once and kept in order until `flush` writes them, one flush at a time. What
-    another program wrote meanwhile is read with them, so that an index is one of the store's once it is written.
+    another program wrote meanwhile is read with them: an index is one of the store's once it is written.
     """
 
     def __init__(
@@ -86,6 +86,11 @@ class Journal:
         self._in_doubt = 0
         self._attempted: int | None = None
         self._writing = asyncio.Lock()
+        self._opened = len(transcript)
+        self._has_moved = False
+        self.on_moved: Callable[[int, int], object] | None = None
+        """Called when another program's words were read: those from the first place on went, up to the second
+        came."""
 
     @property
     def id(self) -> str:
@@ -137,6 +142,15 @@ class Journal:
                 self.set(msgspec.structs.replace(self._settings, guides=(*guides, index)))
         return index
 
+    def withdraw(self, key: str) -> bool:
+        """Take the newest entry back, if it was added under `key` and is not written; tell whether it was."""
+        newest = self._due[-1] if self._due else None
+        if self._writing.locked() or not isinstance(newest, Append) or newest.key != key:
+            return False
+        self._due.pop()
+        self.transcript.truncate(len(self.transcript) - 1)
+        return True
+
     def truncate(self, keep: int) -> int:
         """Keep the first `keep` entries and return how many went."""
         removed = self.transcript.truncate(keep)
@@ -166,19 +180,30 @@ class Journal:
 
     async def flush_changes(self) -> None:
         """Do what `flush` does, but leave no trace of a new dialog in which nothing happened."""
-        if self._is_stored or self._due or self._is_header_due:
+        if self._has_changes():
             await self.flush()
 
     def index_of(self, entry: Entry) -> int | None:
         """Return where this very entry stands now, None when it is not among those held."""
         return next((at for at, each in self.transcript.newest_first() if each is entry), None)
 
-    async def is_outdated(self) -> bool:
-        """Tell whether another program changed the log since it was last written or read here."""
-        if self._length is None:
-            window = await self._stores.conversations.window(self.id, limit=1)
-            return window.total != len(self.transcript)
-        return await self._stores.conversations.append(self.id, ()) != self._length
+    async def catch_up(self) -> bool:
+        """Write what is due, and read what another program wrote; return whether there was any."""
+        async with self._writing:
+            is_looked_at = bool(self._due) or not self._is_stored
+            if self._has_changes():
+                await self._flush()
+            if not is_looked_at:
+                await self._write(self._catch_up())
+            moved, self._has_moved = self._has_moved, False
+            return moved
+
+    async def read_again(self) -> None:
+        """Write what is due, and hold what the log shows, whatever was held."""
+        async with self._writing:
+            await self._flush()
+            await self._write(self._append(()))
+            await self._write(self._read_again(()))
 
     async def hold(self, start: int) -> None:
         """Read what stands before the entries held, from `start` on at least.
@@ -207,6 +232,10 @@ class Journal:
             if isinstance(entry, TextEntry) and entry.role == "system":
                 found.append(entry.content)
         return tuple(found)
+
+    def _has_changes(self) -> bool:
+        """Tell whether this is anything but a new dialog in which nothing happened."""
+        return bool(self._is_stored or self._due or self._is_header_due)
 
     async def _flush(self) -> None:
         """Write what is due; the lock is held."""
@@ -262,8 +291,14 @@ class Journal:
         grown = await self._append(due)
         del self._due[: len(due)]
         self._in_doubt = 0
-        if grown > len(due):
+        if grown != len(due):
             await self._read_again(due)
+
+    async def _catch_up(self) -> None:
+        if self._length is None:
+            await self._look_up()
+        elif await self._append(()):
+            await self._read_again(())
 
     async def _look_up(self) -> None:
         """Find out how long the log is, and whether a write that failed had been carried out all the same."""
@@ -273,6 +308,9 @@ class Journal:
             if before is not None and await self._holds(self._due[: self._in_doubt], at=before):
                 del self._due[: self._in_doubt]
             self._in_doubt = 0
+            window = await self._stores.conversations.window(self.id, limit=1)
+            if before is None and window.total != self._opened:
+                await self._read_again(())
 
     async def _holds(self, records: Sequence[Record], *, at: int) -> bool:
         """Tell whether the stored log has `records`, behind its first `at` ones."""
@@ -290,7 +328,7 @@ class Journal:
         grown = await self._append(records)
         if grown <= len(records):
             return tuple(self.transcript.append(each.entry) for each in records[len(records) - grown :])
-        await self._read_again(records)
+        await self._read_again((), delivered=records)
         return tuple(index for each in records if (index := self.index_of(each.entry)) is not None)
 
     async def _append(self, records: Sequence[Record]) -> int:
@@ -299,12 +337,43 @@ class Journal:
         self._length = await self._stores.conversations.append(self.id, records)
         return self._length - (before or 0)
 
-    async def _read_again(self, own: Sequence[Record]) -> None:
-        """Hold what the log now shows: other programs wrote in it before `own`, which are its newest."""
-        stored = (await self._stores.conversations.load(self.id)).records[: self._length]
-        kept = stored[: len(stored) - len(own)] if stored[len(stored) - len(own) :] == tuple(own) else None
-        records = stored if kept is None else (*kept, *own)  # the same objects, so that they are found again
-        self.transcript.replace(fold((*records, *self._due)))
+    async def _read_again(self, own: Sequence[Record], *, delivered: Sequence[Record] = ()) -> None:
+        """Hold what the log now shows: other programs wrote in it before `own`, which are its newest.
+
+        Those `delivered` are told by who delivers them.
+        """
+        newest = (*own, *delivered)
+        try:
+            conversation = await self._stores.conversations.load(self.id)
+        except BaseException:
+            self._length, self._opened = None, -1  # what is held is not what is there: to be read next time
+            raise
+        stored = conversation.records[: self._length]
+        others = stored[: len(stored) - len(newest)]
+        if stored[len(others) :] == newest:
+            stored = (*others, *newest)  # the same objects, so that they are found again
+        else:
+            delivered = ()
+        before, keep = len(self.transcript), self.transcript.replace(fold((*stored, *self._due)))
+        self._take_settings(conversation.header, keep)
+        if keep < max(before, len(self.transcript)):
+            self._has_moved = True
+            if self.on_moved is not None:
+                self.on_moved(keep, len(self.transcript) - len(delivered))
+
+    def _take_settings(self, header: Header, keep: int) -> None:
+        """Be set to what another program chose, unless there is a choice of this one to be written."""
+        tools = self._settings.kit.tools
+        if not self._is_header_due:
+            self._header, self._settings = header, settings_in(header.settings)
+        kit = msgspec.structs.replace(self._settings.kit, tools=tools)
+        settings = msgspec.structs.replace(self._settings, kit=kit)
+        places = (at for at, entry in enumerate(self.transcript.all()) if is_system_text(entry))
+        guides = tuple(places)[:MAX_GUIDES]
+        if settings.summary is not None and keep < settings.summary.entries:
+            settings = msgspec.structs.replace(settings, summary=None)
+        self._settings = msgspec.structs.replace(self._settings, kit=kit)
+        self.set(msgspec.structs.replace(settings, guides=guides))
 
     async def _write(self, work: Coroutine[Any, Any, T]) -> T:
         """Carry out `work` to its end, also when the caller is cancelled: what is written must be known."""

@@ -15,17 +15,18 @@ from dialoom.agent import (
     ToolProgress,
     ToolStarted,
     agent_graph,
+    pending_of,
     result_of,
 )
 from dialoom.base.cancel import CancelScope
 from dialoom.base.errors import DialoomError, UsageError
 from dialoom.base.text import one_line
 from dialoom.conversation import prompt
-from dialoom.dialog.asking import Standing, ask, cards_of, let_go
+from dialoom.dialog.asking import Standing, ask, cards_of, let_go, recover
 from dialoom.dialog.errors import TurnFailedError
 from dialoom.dialog.journal import Journal, KeyedEntry
 from dialoom.dialog.judged import judged
-from dialoom.dialog.outbox import outbox
+from dialoom.dialog.outbox import key_of, outbox
 from dialoom.dialog.policy import Chosen, RunBase
 from dialoom.dialog.resolve import resolve
 from dialoom.dialog.result import DialogResult
@@ -52,6 +53,7 @@ class Telling(Protocol):
     def piece(self, text: str) -> None: ...
     def thought(self, text: str) -> None: ...
     def appended(self, indexes: tuple[int, ...]) -> None: ...
+    def removed(self, left: int) -> None: ...
     def noticed(self, code: str, message: str) -> None: ...
     def tool_started(self, call_id: str, tool: str) -> None: ...
     def tool_progressed(self, call_id: str, tool: str, value: object) -> None: ...
@@ -107,6 +109,9 @@ class DialogRun:
             return self._failed(TurnFailedError("internal", words))
 
     async def _carry(self) -> Ended:
+        resumed = self._resumed
+        if resumed and resumed.answered and not await self._still_waits(resumed):
+            return await self._taken_over()
         spec, turn = await self._unless_stopped(self._ready())
         graph = agent_graph(spec, self._tap, clock=self._base.clock)
         options = RunOptions(
@@ -122,6 +127,25 @@ class DialogRun:
         await self._deliver()
         return await self._end(result_of(stream.result, spec))
 
+    async def _still_waits(self, standing: Standing) -> bool:
+        """Tell whether what was answered here just now is still asked: another program may have gone on."""
+        newest = await self._base.stores.load_checkpoint(self._journal.id)
+        if newest is None or turn_of(newest) != turn_of(standing.checkpoint):
+            return False
+        asked = {pending_of(each).question for each in newest.interrupts}
+        return any(each.question in asked for each in standing.waiting if each.card_id == standing.answered)
+
+    async def _taken_over(self) -> Ended:
+        """Return the end of a run that another program was faster with; what was answered is not kept."""
+        journal = self._journal
+        if self._resumed and journal.withdraw(key_of(self._resumed.answered, "answer")):
+            self._telling.removed(len(journal.transcript))
+        await journal.read_again()
+        words = "another program went on with this dialog; look at its messages before you go on"
+        error = TurnFailedError("conflict", words)
+        result = DialogResult(run_id=self.run_id, stop_reason="conflict", error=error)
+        return Ended(result, await recover(self._base, journal))
+
     def _stream(self, graph: Graph, turn: Turn, options: RunOptions) -> RunStream:
         if self._resumed is None:
             return graph.stream(turn.inputs(), options)
@@ -132,7 +156,7 @@ class DialogRun:
     async def _ready(self) -> tuple[AgentSpec, Turn]:
         """Write what is due and find out who is asked what."""
         base, journal = self._base, self._journal
-        await journal.flush()
+        await journal.catch_up()
         resumed = self._resumed
         if resumed is None:
             await self._forget(self._superseded)
@@ -254,11 +278,10 @@ class DialogRun:
             case "needs_approval":
                 standing = await self._ask()
                 return Ended(msgspec.structs.replace(result, waiting=standing.open_cards), standing)
+            case "conflict":
+                return await self._taken_over()
             case reason:
                 error, newest = TurnFailedError(reason, agent.error or reason), self._tap.newest
-                if reason == "conflict":
-                    error = TurnFailedError(reason, "another program answered this dialog; open it again")
-                    newest = await self._base.stores.load_checkpoint(self._journal.id)
                 failed = msgspec.structs.replace(result, error=error)
                 return Ended(failed, newest and Standing(newest))
 

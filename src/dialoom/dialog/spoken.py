@@ -194,6 +194,12 @@ class Spoken(Choices, Signals):
         """Become what `to_json` wrote, as `from_dict` does; at most 32 Mi characters."""
         return self.from_dict(decode_object(text))
 
+    def _moved(self, start: int, end: int) -> None:
+        """Tell that another program wrote here: messages from `start` on are new, or are elsewhere now."""
+        self.messages_removed.emit(start)
+        for index in range(start, end):
+            self.message_appended.emit(index)
+
     def _append(self, entry: Entry, key: str | None = None) -> None:
         self.message_appended.emit(self._journal.append(entry, key))
 

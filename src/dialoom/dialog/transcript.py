@@ -1,6 +1,7 @@
 """What a dialog holds of its log: the visible end of it, at a cost that does not grow with the rest."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 
 from dialoom.conversation import Entry, TextEntry
 from dialoom.dialog.errors import NotLoadedError
@@ -35,9 +36,17 @@ class Transcript:
         self._entries[:0] = entries
         self.start = start
 
-    def replace(self, entries: Iterable[Entry]) -> None:
-        """Hold `entries`, which are all there are, in place of what is held."""
+    def replace(self, entries: Iterable[Entry]) -> int:
+        """Hold `entries`, which are all there are, in place of what is held; return how many stayed.
+
+        Those that stay are the same objects, so that they are still found by `is`.
+        """
+        held, start = self._entries, self.start
         self._entries, self.start = list(entries), 0
+        pairs = zip(held, self._entries[start:], strict=False)
+        same = [one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
+        self._entries[start : start + len(same)] = same
+        return min(len(self), start + len(same))
 
     def truncate(self, keep: int) -> int:
         """Keep the first `keep` entries and return how many went."""
