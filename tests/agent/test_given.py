@@ -175,13 +175,7 @@ HISTORIES: dict[str, tuple[Any, str]] = {
         ReActAgent(MockProvider().queue_text("5")).run_sync("2 + 3?"),
         f"a value of type AgentResult was given as a history; {MESSAGES}",
     ),
-    "words": (
-        "2 + 3?",
-        (
-            f"a value of type str was given as a message of a history; {MESSAGES};"
-            " Message.from_dict reads stored ones"
-        ),
-    ),
+    "words": ("2 + 3?", f"a value of type str was given as a history; {MESSAGES}"),
     "dicts": (
         [user("2 + 3?"), assistant("5").to_dict()],
         (

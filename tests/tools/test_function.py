@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from datetime import date
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -73,6 +74,8 @@ def test_a_function_becomes_a_tool_with_a_schema_of_its_parameters() -> None:
         (set[str], {"type": "array", "items": {"type": "string"}, "uniqueItems": True}),
         (tuple[int, ...], {"type": "array", "items": {"type": "integer"}}),
         (dict[str, bool], {"type": "object", "additionalProperties": {"type": "boolean"}}),
+        (Path, {"type": "string"}),
+        (PurePosixPath | None, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
         (Color, {"$ref": "#/$defs/Color"}),
         (list[Point], {"type": "array", "items": {"$ref": "#/$defs/Point"}}),
         (Annotated[int, "how many"], {"type": "integer", "description": "how many"}),
@@ -92,6 +95,18 @@ def test_a_function_becomes_a_tool_with_a_schema_of_its_parameters() -> None:
 )
 def test_each_type_has_its_schema(annotation: object, schema: object) -> None:
     assert property_of(annotation) == schema
+
+
+async def test_a_path_comes_as_one() -> None:
+    @tool
+    def count(path: Path, also: list[PurePosixPath] | None = None) -> list[str]:
+        return [type(each).__name__ for each in (path, *(also or ()))]
+
+    registry = ToolRegistry([count])
+    result = await registry.execute(call("count", path="notes/a.txt", also=["b"]))
+    assert result.structured == [type(Path()).__name__, "PurePosixPath"]
+    refused = await registry.execute(call("count", path=5))
+    assert facts(refused)["error"] == "invalid_arguments"
 
 
 def test_nested_types_are_defined_once() -> None:

@@ -57,7 +57,7 @@ def two_contexts(a: ToolContext, b: ToolContext) -> None: ...
         (
             odd,
             (
-                "a parameter of tool 'odd' has a type that JSON cannot carry: "
+                "parameter 'value' of tool 'odd' has a type that JSON cannot carry: "
                 "type <class 'complex'> is not supported"
             ),
         ),

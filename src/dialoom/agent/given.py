@@ -45,7 +45,7 @@ def question_of(question: object) -> Message:
 
 def messages_of(history: object) -> tuple[Message, ...]:
     """Return a history as messages. Raises `UsageError` for what is none."""
-    if not isinstance(history, Iterable):
+    if isinstance(history, str) or not isinstance(history, Iterable):
         raise _no(history, "a history", _MESSAGES)
     messages = tuple(cast("Iterable[object]", history))
     for message in messages:

@@ -3,7 +3,8 @@
 import functools
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import PurePath
 from types import UnionType
 from typing import (
     Annotated,
@@ -185,6 +186,8 @@ def _schema_of(
             )
             _merge(definitions, found, name)
             return {"anyOf": list(schemas)}
+        if issubclass(kind, PurePath):
+            return {"type": "string"}
         if not isinstance(kind, ModelType):
             raise NotImplementedError
         schema = kind.model_json_schema(ref_template="#/$defs/{model}")
@@ -197,8 +200,9 @@ def _schema_of(
         )
     except (TypeError, ValueError) as error:
         reason = one_line(str(error).rpartition("\n")[2])
+        odd = ", ".join(_without_schema(parameters, describe))
         raise UsageError(
-            f"a parameter of tool {name!r} has a type that JSON cannot carry: {reason}"
+            f"parameter {odd!r} of tool {name!r} has a type that JSON cannot carry: {reason}"
         ) from error
     schema = found.pop(own["$ref"].removeprefix("#/$defs/"))
     _merge(definitions, found, name)
@@ -212,6 +216,17 @@ def _schema_of(
         "additionalProperties": False,
     }
     return result | ({"$defs": definitions} if definitions else {})
+
+
+def _without_schema(
+    parameters: list[inspect.Parameter], describe: Callable[[type], dict[str, Any]]
+) -> Iterator[str]:
+    """Give the names of parameters whose type no schema can be written for."""
+    for parameter in parameters:
+        try:
+            msgspec.json.schema_components((decodable(parameter.annotation),), schema_hook=describe)
+        except (TypeError, ValueError):
+            yield parameter.name
 
 
 def _merge(definitions: dict[str, Any], more: Mapping[str, Any], name: str) -> None:
@@ -239,6 +254,8 @@ def _property(
 def _decode_custom(kind: type, value: object) -> object:
     if issubclass(kind, OneOf):
         return kind.decode(value, _decode_custom)
+    if issubclass(kind, PurePath):
+        return kind(msgspec.convert(value, str))
     assert isinstance(kind, ModelType)  # others were refused when the schema was made
     try:
         return kind.model_validate(value)
