@@ -94,7 +94,7 @@ async def test_in_a_branch_of_a_paused_dialog_nobody_waits_for_its_cards() -> No
     dialog = center_of(mock, refund).new_dialog()
     waiting = (await soon(dialog.send("refund 9"))).waiting
     twin = await dialog.branch()
-    assert "status: cancelled" in cards(twin.messages)[-1].payload
+    assert "status: expired" in cards(twin.messages)[-1].payload
     assert (twin.waiting, twin.is_unfinished) == ((), False)
     await finished(dialog.answer(waiting[0], "decide", {"approved": True}))
 

@@ -128,8 +128,8 @@ async def test_saying_something_else_gives_the_question_up() -> None:
     dialog = center_of(mock, refund).new_dialog()
     (card_id,) = (await soon(dialog.send("refund 9"))).waiting
     result = await finished(dialog.send("never mind"))
-    assert (result.text, dialog.waiting, card_of(dialog).status) == ("Done.", (), "cancelled")
-    with pytest.raises(AlreadyAnsweredError, match="this approval is cancelled; it takes no other answer"):
+    assert (result.text, dialog.waiting, card_of(dialog).status) == ("Done.", (), "expired")
+    with pytest.raises(AlreadyAnsweredError, match="this approval is expired; it takes no other answer"):
         dialog.answer(card_id, "decide", {"approved": True})
 
 
@@ -164,6 +164,6 @@ async def test_cancelling_a_run_that_was_answered_closes_what_else_was_asked() -
     dialog.cancel()
     result = await soon(handle)
     assert (result.stop_reason, result.error, dialog.waiting) == ("cancelled", None, ())
-    assert card_of(dialog).status == "cancelled"
+    assert card_of(dialog).status == "expired"
     with pytest.raises(AlreadyAnsweredError):
         dialog.answer(second, "decide", {"approved": True})

@@ -29,6 +29,7 @@ class Live:
     workbench: Workbench
     client: httpx2.AsyncClient
     serving: asyncio.Task[None]
+    clock: ManualClock
 
     async def begin(self) -> str:
         answer = await self.client.post("/api/v1/conversations", json={"title": "Wells"})
@@ -47,7 +48,8 @@ async def served(parts: Parts, data: Path, **choices: Any) -> AsyncGenerator[Liv
     with listen(ServerSettings(token=TOKEN, data=data, port=0)) as listening:
         port = listening.getsockname()[1]
         settings = ServerSettings(token=TOKEN, data=data, port=port, **choices)
-        workbench = Workbench(settings, parts, clock=ManualClock())
+        clock = ManualClock()
+        workbench = Workbench(settings, parts, clock=clock)
         ready = asyncio.Event()
         async with asyncio.TaskGroup() as group:
             serving = group.create_task(serve(workbench, listening, ready=ready.set))
@@ -55,7 +57,7 @@ async def served(parts: Parts, data: Path, **choices: Any) -> AsyncGenerator[Liv
                 await ready.wait()
             headers = {"Authorization": f"Bearer {TOKEN}"}
             async with httpx2.AsyncClient(base_url=settings.url, headers=headers, timeout=BOUND) as client:
-                live = Live(settings.url, workbench, client, serving)
+                live = Live(settings.url, workbench, client, serving, clock)
                 yield live
                 if not serving.done():
                     await live.end()

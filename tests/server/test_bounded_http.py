@@ -1,13 +1,16 @@
 """What comes before anybody is known is bounded: a head without end, a head that does not come."""
 
 import asyncio
+import json
 import sys
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
 from dialoom.server import Parts, bounded_http
-from dialoom.server.bounded_http import MAX_HEAD
+from dialoom.server.bounded_http import MAX_HEAD, MAX_REFUSED
+from dialoom.server.serving import room_for
 from tests.server.live import BOUND, Live, served
 
 
@@ -66,3 +69,65 @@ async def test_an_answer_under_way_is_not_mixed_with_a_refusal(
         answer = await sent(live, stream, b"GET /heal")
         assert answer.startswith(b"HTTP/1.1 200 OK")
         assert b"408" not in answer
+
+
+async def test_connections_beyond_the_bound_are_told_to_come_again_and_the_others_go_on(
+    parts: Parts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounded_http, "REFUSED_SECONDS", 0.2)
+    async with served(parts, tmp_path, max_connections=3, max_streams=1) as live, AsyncExitStack() as stack:
+        port = live.workbench.settings.port
+        request = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nConnection: close\r\n\r\n" % port
+        await stack.enter_async_context(live.client.stream("GET", "/api/v1/events"))
+        held = [await opened(stack, port) for _ in range(2)]  # silent ones count as well
+        refused = await sent(live, request)
+        head, _, body = refused.partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 503 ")
+        assert b"\r\nretry-after: 1" in head
+        assert (json.loads(body)["code"], json.loads(body)["status"]) == ("too_many_streams", 503)
+        assert await sent(live) == b""  # one that says nothing is let go
+        reader, writer = held[0]
+        writer.write(request)
+        async with asyncio.timeout(BOUND):
+            assert (await reader.read()).startswith(b"HTTP/1.1 200 ")
+            while not (await sent(live, request)).startswith(b"HTTP/1.1 200 "):
+                pass  # there is room again as soon as the server has let it go
+
+
+async def test_a_flood_of_connections_is_cut_off_without_a_word(parts: Parts, tmp_path: Path) -> None:
+    async with served(parts, tmp_path, max_connections=3, max_streams=1) as live, AsyncExitStack() as stack:
+        port = live.workbench.settings.port
+        flood = [await opened(stack, port) for _ in range(3 + MAX_REFUSED)]
+        assert await sent(live, b"GET /healthz HTTP/1.1\r\n\r\n") == b""
+        for _, writer in flood:
+            writer.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there open files are not counted")
+def test_no_more_connections_are_taken_than_there_may_be_open_files(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    import resource
+
+    raised: list[tuple[int, int]] = []
+    monkeypatch.setattr(resource, "setrlimit", lambda _what, both: raised.append(both))
+    for limits, expected in (
+        ((1_024, resource.RLIM_INFINITY), 1_500),
+        ((1_024, 1_024), 624),
+        ((100_000, 100_000), 1_500),
+        ((resource.RLIM_INFINITY, resource.RLIM_INFINITY), 1_500),
+        ((100, 100), 1),
+    ):
+        monkeypatch.setattr(resource, "getrlimit", lambda _what, limits=limits: limits)
+        assert room_for(1_500) == expected
+    assert raised == [(1_900, resource.RLIM_INFINITY), (1_024, 1_024), (100, 100)]
+    assert len(caplog.records) == 2
+    monkeypatch.setitem(sys.modules, "resource", None)
+    assert room_for(1_500) == 1_500
+
+
+async def opened(stack: AsyncExitStack, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Open a connection that says nothing; it is closed with the stack."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    stack.callback(writer.close)
+    return reader, writer

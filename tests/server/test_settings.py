@@ -37,6 +37,8 @@ def chosen(**fields: object) -> ServerSettings:
         ({"allowed_hosts": ("https://chat.example.org",)}, "is no host"),
         ({"allowed_hosts": ("chat.example.org:99999",)}, "is no host"),
         ({"allowed_hosts": ("*",)}, "is no host"),
+        ({"max_streams": 0}, "0 streams leave none of 1500 connections for calls"),
+        ({"max_connections": 1_000}, "1000 streams leave none of 1000 connections for calls"),
     ],
 )
 def test_what_would_leave_a_server_open_or_unreachable_is_refused(

@@ -40,21 +40,29 @@ from dialoom.llm import MockProvider, TextDelta
 from dialoom.llm.messages import ToolCall
 from dialoom.llm.mock import Gate
 from dialoom.server import Parts, talks
-from dialoom.server.hub import EventHub
+from dialoom.server.hub import EventHub, Subscription
 from dialoom.server.problems import problem_of
 from dialoom.server.run_tale import RunTale
 from dialoom.server.shown import Shelf
 from dialoom.server.talks import Talks
 from dialoom.server.watched import WatchedStore
-from tests.server.live import following, served
+from dialoom.tools import Tool, tool
+from tests.server.live import BOUND, following, served
 
 
-def talking(provider: MockProvider, store: MemoryConversationStore | None = None) -> tuple[Talks, EventHub]:
+def talking(
+    provider: MockProvider,
+    store: MemoryConversationStore | None = None,
+    checkpoints: MemoryCheckpointStore | None = None,
+    *tools: Tool,
+) -> tuple[Talks, EventHub]:
     hub = EventHub()
     kept = store or MemoryConversationStore()
     shelf = Shelf(kept, DEFAULT_CARDS, FormRegistry(), lambda _id: None)
     watched = WatchedStore(kept, hub, shelf)
-    center = Center(Stores(watched, MemoryCheckpointStore())).add_provider(provider)
+    center = Center(Stores(watched, checkpoints or MemoryCheckpointStore())).add_provider(provider)
+    for each in tools:
+        center.add_tool(each)
     return Talks(center, watched, hub), hub
 
 
@@ -75,7 +83,7 @@ async def test_dialogs_that_rested_longest_are_let_go_and_running_ones_are_not(
         await desk.open(name)
     assert (desk.running("a") is not None, first.is_closed) == (True, True)
     assert (await desk.open("b")) is not first
-    desk.cancel(desk.running("a") or "")
+    await desk.cancel(desk.running("a") or "")
     await (await desk.open("a")).aclose()
     assert desk.going == 0
     await desk.aclose()
@@ -167,6 +175,44 @@ async def test_what_could_not_be_stored_was_not_said_and_can_be_sent_again(provi
     said = [each.content for each in (await store.load("a")).entries if isinstance(each, TextEntry)]
     assert (index, said[0], len(said)) == (0, "Hi", 2)
     await desk.aclose()
+
+
+async def test_an_approval_asked_by_one_program_is_decided_in_another(provider: MockProvider) -> None:
+    @tool(requires_approval=True)
+    async def erase(name: str) -> str:
+        """Erase a file."""
+        return f"erased {name}"
+
+    store, checkpoints = MemoryConversationStore(), MemoryCheckpointStore()
+    await store.create(Conversation(Header(id="a", created=1, updated=1)))
+    one, hub = talking(provider, store, checkpoints, erase)
+    other, other_hub = talking(MockProvider().queue_text("Done."), store, checkpoints, erase)
+    await other.open("a")  # before anything is said
+    provider.queue_tool_call("c1", "erase", {"name": "x"})
+    follower, second = hub.subscribe(["a"]), other_hub.subscribe(["a"])
+    await one.send("a", "Erase x", attachments=[], key="")
+    await told_end(follower)
+    (card_id,) = (await one.open("a")).waiting
+    await other.act("a", card_id, "decide", {"approved": True})
+    await told_end(second)
+    assert (await one.open("a")).waiting == ()
+    assert one.current("a") is None
+    texts = [each for each in (await store.load("a")).entries if isinstance(each, TextEntry)]
+    assert [each.content for each in texts] == ["Erase x", "", "erased x", "Done."]
+    provider.queue_text("Yes?")
+    assert (await one.send("a", "Thanks", attachments=[], key=""))[0] == 6
+    await told_end(follower)
+    follower.close()
+    second.close()
+    await one.aclose()
+    await other.aclose()
+
+
+async def told_end(follower: Subscription) -> None:
+    """Follow until a run ends."""
+    async with asyncio.timeout(BOUND):
+        while b"RUN_FINISHED" not in b"".join(await follower.wait()):
+            pass
 
 
 def test_what_nobody_foresaw_is_told_without_its_words(caplog: pytest.LogCaptureFixture) -> None:

@@ -4,11 +4,12 @@ from collections.abc import Collection
 
 import msgspec
 
-from dialoom.conversation import TextEntry
+from dialoom.conversation import Append, TextEntry
+from dialoom.conversation.header import to_rfc3339
 from dialoom.dialog.journal import Journal
-from dialoom.dialog.outbox import outbox
+from dialoom.dialog.outbox import key_of, outbox
 from dialoom.dialog.policy import RunBase
-from dialoom.dialog.questions import Cards, Waiting
+from dialoom.dialog.questions import ASKED, Cards, Waiting
 from dialoom.dialog.standing import turn_of
 from dialoom.graph import Checkpoint
 
@@ -43,7 +44,9 @@ async def ask(
     the run was told already.
     """
     cards = await cards_of(base, journal, checkpoint)
-    waiting, shown = cards.ask(checkpoint, passed_on=passed_on)
+    seconds = base.policy.approval_seconds
+    until = None if seconds is None else to_rfc3339(base.clock.now() + seconds)
+    waiting, shown = cards.ask(checkpoint, passed_on=passed_on, until=until)
     return Standing(checkpoint, waiting), await journal.deliver(shown)
 
 
@@ -61,13 +64,36 @@ async def let_go(base: RunBase, journal: Journal, checkpoint: Checkpoint) -> Non
         await base.stores.erase_thread(journal.id)
 
 
+async def expire_lost(base: RunBase, journal: Journal, standing: Standing | None) -> tuple[int, ...]:
+    """Show questions of runs, among the entries held, that no run waits with any more as expired.
+
+    Returns the indexes of the new entries. Cards of other origin stay as they are.
+    """
+    held = Cards(base.cards, base.forms, journal.transcript.since(0))
+    waited = standing.open_cards if standing else ()
+    lost = [card_id for card_id in held.questions if card_id not in waited]
+    if not lost:
+        return ()
+    log = await base.stores.conversations.load(journal.id)
+    now = Cards(base.cards, base.forms, log.entries)  # another program may have answered meanwhile
+    keys = {record.key for record in log.records if isinstance(record, Append)}
+    asked = [Waiting("", card_id) for card_id in lost if key_of(card_id, ASKED) in keys]
+    return await journal.deliver(now.close(asked))
+
+
 async def recover(base: RunBase, journal: Journal) -> Standing | None:
     """Deliver what a run that died had saved and not said; return where it stands, None when it is over.
 
     A run is over, too, when the conversation went on without it: the person said something new, took back
     what it answers, or closed its questions. It is forgotten then; the checkpoints of one that came to its
-    end stay until the next turn begins, unless they hold a secret.
+    end stay until the next turn begins, unless they hold a secret. Questions that it leaves open expire.
     """
+    standing = await _standing(base, journal)
+    await expire_lost(base, journal, standing)
+    return standing
+
+
+async def _standing(base: RunBase, journal: Journal) -> Standing | None:
     checkpoint = await base.stores.load_checkpoint(journal.id)
     if checkpoint is None:
         return None

@@ -136,6 +136,12 @@ class Center(KitOwner):
         self._providers.enable(provider_id, enabled=enabled)
         return self
 
+    def limit_approvals(self, seconds: float) -> Self:
+        """Have approvals of dialogs that are opened from now on wait so long and no longer."""
+        policy = msgspec.structs.replace(self._base.policy, approval_seconds=seconds)
+        self._base = msgspec.structs.replace(self._base, policy=policy)
+        return self
+
     def own_kit(self) -> Kit:
         return self._kit
 

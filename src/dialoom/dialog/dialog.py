@@ -13,7 +13,7 @@ from dialoom.base.text import one_line
 from dialoom.conversation import Conversation, Header, HeaderChange, TextEntry
 from dialoom.conversation.cards import Card
 from dialoom.dialog.announcer import Announcer
-from dialoom.dialog.asking import Standing
+from dialoom.dialog.asking import Standing, expire_lost, recover
 from dialoom.dialog.errors import AlreadyAnsweredError, DialogClosedError, RunInProgressError
 from dialoom.dialog.handle import RunHandle
 from dialoom.dialog.journal import Journal
@@ -87,6 +87,11 @@ class Dialog(Spoken):
         return self._standing.open_cards if self._standing and not self.is_running else ()
 
     @property
+    def waits_until(self) -> float | None:
+        """When what a paused run waits for expires, in seconds since the Unix epoch; None for never."""
+        return self._cards().until(self.waiting) if self.waiting else None
+
+    @property
     def is_unfinished(self) -> bool:
         """Whether `resume` has something to go on with: a run cut short, or words that nobody answered."""
         return not self.is_running and (self._can_go_on() or self._is_unanswered())
@@ -122,6 +127,7 @@ class Dialog(Spoken):
         fit (`InvalidAnswersError` for a form), and `RunInProgressError`.
         """
         self._check_open()
+        self._expire_overdue()
         standing, card = self._standing, self._open_card(card_id)
         waiting = standing.waiting if standing else ()
         if standing is None or card_id not in standing.open_cards:
@@ -153,9 +159,34 @@ class Dialog(Spoken):
         return changed
 
     def cancel(self) -> None:
-        """Stop the run that goes on, if one does; what was said so far is kept and marked."""
+        """Stop the run that goes on, if one does; what was said so far is kept and marked.
+
+        One that is paused is given up: its questions expire.
+        """
         if self._handle is not None:
             self._handle.cancel()
+        elif self.waiting:
+            self._give_up()
+
+    async def settle(self) -> None:
+        """Look what another program did here, and what is still waited for.
+
+        Questions that no run waits with any more expire, and so do those whose time is over. Does nothing
+        while a run goes on. Raises `StoreError`.
+        """
+        self._check_open()
+        if self.is_running:
+            return
+        moved = await self._journal.catch_up()
+        before = self.message_count
+        standing = await self._paused(moved=moved)
+        await expire_lost(self._base, self._journal, standing)
+        for index in range(before, self.message_count):
+            self.message_appended.emit(index)
+        if not self.is_running:
+            self._standing = standing
+            self._expire_overdue()
+            await self._journal.flush_changes()
 
     async def save(self) -> None:
         """Store what was changed here and is not stored yet. Raises `StoreError`; nothing is lost then."""
@@ -295,8 +326,7 @@ class Dialog(Spoken):
 
     def _open_card(self, card_id: str) -> Card:
         """Return a card as it is now. Raises `UsageError` when it is not here or takes no answer."""
-        cards = Cards(self._base.cards, self._base.forms, self._journal.transcript.since(0))
-        card = cards.get(card_id)
+        card = self._cards().get(card_id)
         if not isinstance(card, Card):
             raise UsageError(f"there is no card {one_line(card_id, 80)!r} to be answered; see the messages")
         if card.is_closed:
@@ -304,7 +334,33 @@ class Dialog(Spoken):
         return card
 
     def _took_back(self) -> None:
-        self._standing = None
+        self._give_up()
+
+    async def _paused(self, *, moved: bool) -> Standing | None:
+        """Return where a run stands by now; another program may have gone on with it, or begun one."""
+        known = self._standing
+        newest = await self._base.stores.load_checkpoint(self.id) if known or moved else None
+        if newest is None:
+            return None
+        if known is not None and newest.id == known.checkpoint.id and not moved:
+            return known
+        # one that waits for nobody is the other program's to end
+        return await recover(self._base, self._journal) if newest.interrupts else None
+
+    def _cards(self) -> Cards:
+        return Cards(self._base.cards, self._base.forms, self._journal.transcript.since(0))
+
+    def _expire_overdue(self) -> None:
+        until = self.waits_until
+        if until is not None and until <= self._base.clock.now():
+            self._give_up()
+
+    def _give_up(self) -> None:
+        """Go on with a paused run no more; the next one, or the next opening, forgets its checkpoints."""
+        standing, self._standing = self._standing, None
+        if standing is not None:
+            for each in self._cards().close(standing.waiting):
+                self._append(each.entry, each.key)
 
     def _become(self, dialog_id: str) -> None:
         self._home.rename(self._journal.id, dialog_id)
@@ -313,7 +369,7 @@ class Dialog(Spoken):
         self._standing = None
 
     async def _store_branch(self, branch: Conversation) -> str:
-        """Store a branch, with the cards that this dialog waits for as cancelled; return its id."""
+        """Store a branch, with the cards that this dialog waits for as expired; return its id."""
         settings = self._journal.settings.until(len(branch.entries))
         settings = msgspec.structs.replace(settings, branch_from_id=self.id)
         branch.update(HeaderChange(settings={**branch.header.settings, KEY: settings.to_dict()}))
@@ -325,7 +381,8 @@ class Dialog(Spoken):
         return branch.id
 
     async def _stop(self) -> None:
-        self.cancel()
+        if self._handle is not None:
+            self._handle.cancel()
         if self._task is not None and self._task is not asyncio.current_task():
             await asyncio.wait({self._task})
 

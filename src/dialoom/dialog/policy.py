@@ -7,6 +7,7 @@ import msgspec
 
 from dialoom.agent import AgentLimits, AgentSettings, Compaction, Guards
 from dialoom.base.clock import Clock
+from dialoom.base.errors import UsageError
 from dialoom.conversation import PromptLimits
 from dialoom.conversation.cards import CardRegistry, FormRegistry
 from dialoom.dialog.journal import Stores
@@ -17,6 +18,8 @@ from dialoom.mcp.config import MCPServerConfig
 from dialoom.tools import Tool, ToolExecutionPolicy
 
 MAX_MESSAGES = 200
+MAX_WAIT = 100 * 366 * 86_400
+"""Seconds that an approval waits at the most, where it does not wait for ever."""
 
 
 class RunPolicy(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +33,8 @@ class RunPolicy(msgspec.Struct, frozen=True, kw_only=True):
       of the input see every text of the user that the model gets: the log keeps the words as they were said.
     - `compaction`: when older turns are told in short; None is never.
     - `chat`: how each answer is asked for; model, tools and cancelling are the run's own.
+    - `approval_seconds`: how long an approval waits for a person; None is for ever. One that was not decided
+      by then is shown as expired, and its run is given up.
     """
 
     prompt: PromptLimits = PromptLimits(max_messages=MAX_MESSAGES)
@@ -38,6 +43,14 @@ class RunPolicy(msgspec.Struct, frozen=True, kw_only=True):
     chat: ChatOptions = ChatOptions()
     guards: Guards = Guards()
     compaction: Compaction | None = None
+    approval_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.approval_seconds is not None and not 0 < self.approval_seconds <= MAX_WAIT:
+            raise UsageError(
+                f"an approval cannot wait {self.approval_seconds} s; "
+                f"give more than 0 and at most {MAX_WAIT}, or None for ever"
+            )
 
     @property
     def max_messages(self) -> int:

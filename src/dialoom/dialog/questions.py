@@ -12,6 +12,7 @@ from dialoom.base.text import one_line
 from dialoom.conversation import CardEntry, Entry
 from dialoom.conversation.cards import Approval as ApprovalCard
 from dialoom.conversation.cards import Card, CardRegistry, Form, FormRegistry, UnknownCard
+from dialoom.conversation.header import from_rfc3339
 from dialoom.dialog.journal import KeyedEntry
 from dialoom.dialog.outbox import key_of
 from dialoom.dialog.shown import card_id_from
@@ -22,6 +23,10 @@ from dialoom.tools.observe import observe
 
 ANSWER = "answer"
 """The one field of a form that asks for a text or a value."""
+ASKED = "ask"
+"""What the delivery of a question is called, beside the card's id."""
+GIVEN_UP = frozenset({"cancelled", "expired"})
+"""What a card is that nobody waits for; older logs say cancelled of it."""
 MAX_SHOWN = 100_000
 """Bytes of a call's arguments that an approval shows."""
 
@@ -55,25 +60,41 @@ class Cards:
         return self._newest.get(card_id)
 
     @property
+    def questions(self) -> tuple[str, ...]:
+        """The ids of the cards that may be questions of a run, and are not answered."""
+        return tuple(
+            card_id
+            for card_id, card in self._newest.items()
+            if isinstance(card, ApprovalCard | Form) and not card.is_done
+        )
+
+    def until(self, card_ids: Iterable[str]) -> float | None:
+        """Return the moment at which the first of these cards expires, in seconds since the Unix epoch."""
+        found = (self._newest.get(card_id) for card_id in card_ids)
+        moments = [_moment(card.expires_at) for card in found if isinstance(card, ApprovalCard)]
+        return min((each for each in moments if each is not None), default=None)
+
+    @property
     def were_told_secrets(self) -> bool:
         """Whether a form with a secret field was answered; the answer is in the checkpoints only."""
         forms = (card for card in self._newest.values() if isinstance(card, Form) and card.is_done)
         return any(field.type == "secret" for form in forms for field in form.fields)
 
     def ask(
-        self, checkpoint: Checkpoint, *, passed_on: Collection[str] = ()
+        self, checkpoint: Checkpoint, *, passed_on: Collection[str] = (), until: str | None = None
     ) -> tuple[tuple[Waiting, ...], tuple[KeyedEntry, ...]]:
         """Return what `checkpoint` waits for, and the cards that are to be shown for it.
 
         A question whose newest card was answered already waits with that answer: a crash came before it was
         passed on. One that was answered and refused is asked by a new card, which says why; so is one of
-        those `passed_on` to the run by card id. One whose card was cancelled waits no more.
+        those `passed_on` to the run by card id. One whose card was given up waits no more. New approvals
+        expire at `until`.
         """
         waiting: list[Waiting] = []
         shown: list[KeyedEntry] = []
         for pending in map(pending_of, checkpoint.interrupts):
             number, card = self._newest_of(checkpoint, pending)
-            if isinstance(card, Card) and card.status == "cancelled":
+            if isinstance(card, Card) and card.status in GIVEN_UP:
                 continue
             answered = card if isinstance(card, Card) and card.is_done else None
             card_id = card_id_of(checkpoint, pending, number + (answered is not None))
@@ -83,18 +104,16 @@ class Cards:
                 )
                 continue
             if card is None or answered:
-                entry = self._registry.encode(self._card(pending, card_id))
-                shown.append(KeyedEntry(key_of(card_id, "ask"), entry))
+                entry = self._registry.encode(self._card(pending, card_id, until))
+                shown.append(KeyedEntry(key_of(card_id, ASKED), entry))
             waiting.append(Waiting(pending.question, card_id))
         return tuple(waiting), tuple(shown)
 
     def close(self, waiting: Iterable[Waiting]) -> tuple[KeyedEntry, ...]:
-        """Return the cards of questions that nobody waits for any more, as cancelled."""
+        """Return the cards of questions that nobody waits for any more, as expired."""
         cards = (self._newest.get(each.card_id) for each in waiting)
         return tuple(
-            KeyedEntry(
-                key_of(card.id or "", "closed"), self._registry.encode(card.changed(status="cancelled"))
-            )
+            KeyedEntry(key_of(card.id or "", "closed"), self._registry.encode(card.changed(status="expired")))
             for card in cards
             if isinstance(card, Card) and not card.is_done
         )
@@ -106,7 +125,7 @@ class Cards:
             number += 1
         return number, self._newest.get(card_id_of(checkpoint, pending, number))
 
-    def _card(self, pending: Pending, card_id: str) -> Card:
+    def _card(self, pending: Pending, card_id: str, until: str | None) -> Card:
         if isinstance(pending, Approval):
             card: Card = ApprovalCard(
                 title=one_line(pending.tool, 60),
@@ -115,9 +134,18 @@ class Cards:
                 tool_call_id=pending.id,
                 arguments=_shown(pending.arguments),
             )
+            card = card if until is None else card.changed(expires_at=until)
         else:
             card = form_of(pending.payload, self._forms, title=one_line(pending.tool, 60))
         return card.changed(id=card_id, **({"error": pending.refused} if pending.refused else {}))
+
+
+def _moment(stamp: str | None) -> float | None:
+    """Read a moment of a card; one that cannot be read, as anybody may have shown it, is none."""
+    try:
+        return None if stamp is None else from_rfc3339(stamp)
+    except UsageError:
+        return None
 
 
 def card_id_of(checkpoint: Checkpoint, pending: Pending, number: int) -> str:

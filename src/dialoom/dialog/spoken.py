@@ -66,6 +66,13 @@ class Spoken(Choices, Signals):
             raise UsageError(f"there is no message {index}; this dialog has {self.message_count}")
         return self._journal.transcript.entry(index)
 
+    def index_of(self, entry: Entry) -> int | None:
+        """Return where a message that was appended here stands, None when it does so no more.
+
+        Once it is stored that is its index for everybody: what another program wrote before it is counted.
+        """
+        return self._journal.index_of(entry)
+
     def append_message(self, message: Entry | Message | Role, content: str = "") -> Self:
         """Add a message: an entry, a model's message, or a role and a text. Raises `UsageError`."""
         self._check_idle()
@@ -89,16 +96,17 @@ class Spoken(Choices, Signals):
         return self.truncate_to(0)
 
     def truncate_to(self, count: int) -> Self:
-        """Keep the first `count` messages; more than there are keeps all. Cancels a run that is paused.
+        """Keep the first `count` messages; more than there are keeps all. A run that is paused is given up.
 
-        What was taken back stays in the log, and is seen by nobody. Raises `UsageError` below 0.
+        What was taken back stays in the log, and is seen by nobody; a question that is still seen is added
+        once more, as expired. Raises `UsageError` below 0.
         """
         self._check_idle()
         if count < 0:
             raise UsageError(f"a dialog cannot keep {count} messages; give 0 or more")
         if self._journal.truncate(count):
-            self._took_back()
             self.messages_removed.emit(count)
+            self._took_back()
         return self
 
     def find_last_assistant_message(self) -> int:

@@ -14,6 +14,8 @@ from dialoom.base.errors import UsageError
 from dialoom.conversation.cards.actions import CardInput
 from dialoom.conversation.cards.card import Card
 from dialoom.conversation.cards.unknown import UnknownCard
+from dialoom.conversation.entries import CardEntry
+from dialoom.conversation.records import Append
 from dialoom.conversation.store import ListedConversationStore
 from dialoom.server.background import Background
 from dialoom.server.dataset_store import DatasetStore
@@ -52,7 +54,7 @@ class Desk:
         transcript = await self._shelf.transcript(conversation_id, await self._count(conversation_id))
         first = transcript.find(card_id)
         if first is None:
-            raise not_found("card", card_id, then="load the conversation again")
+            raise await self._no_card(conversation_id, card_id)
         rev, entry = transcript.newest(first)
         card = self._shelf.cards.decode_entry(entry, self._shelf.forms)
         if isinstance(card, UnknownCard):
@@ -91,6 +93,15 @@ class Desk:
         """Cancel a job; return whether it was under way."""
         task = self._jobs.get(job)
         return task is not None and task.cancel()
+
+    async def _no_card(self, conversation_id: str, card_id: str) -> ProblemError:
+        """Return the refusal for a card that is not seen: taken back with its messages, or never there."""
+        records = (await self._store.load(conversation_id)).records
+        entries = (record.entry for record in records if isinstance(record, Append))
+        if any(isinstance(entry, CardEntry) and entry.card_id == card_id for entry in entries):
+            detail = "this card was taken back with its messages; load the conversation again"
+            return ProblemError(409, "card_decided", detail, params={"status": "expired"})
+        return not_found("card", card_id, then="load the conversation again")
 
     async def _count(self, conversation_id: str) -> int:
         return (await self._store.window(conversation_id, limit=1)).total

@@ -16,7 +16,7 @@ async def cancel(work: CardWork) -> Card:
     if not card.run_id:
         raise UsageError("this card names no run; there is nothing to cancel")
     if not work.desk.stop(card.run_id):
-        work.desk.talks.cancel(card.run_id)
+        await work.desk.talks.cancel(card.run_id)
     steps = [_skipped(step).stored() for step in card.steps]
     return card.changed(steps=steps, status="cancelled")
 

@@ -155,6 +155,7 @@ class Cards:
             if not await self._work(conversation_id, card, action, fields):
                 await self._desk.talks.act(conversation_id, card_id, action, fields)
         except AlreadyAnsweredError as error:
+            current, card = await self._desk.find(conversation_id, card_id)
             raise _refusal(card, current, "card_decided", str(error)) from error
         current, card = await self._desk.find(conversation_id, card_id)
         return CardState(card_fields(card), current)

@@ -13,13 +13,13 @@ from dialoom.conversation.conversation import Conversation
 from dialoom.conversation.drafts import DraftStore
 from dialoom.conversation.exchange import ExportFormat, export_conversation, import_conversation
 from dialoom.conversation.header import HeaderChange, WorkflowMode
-from dialoom.conversation.store import ListedConversationStore
+from dialoom.conversation.store import ListedConversationStore, Window
 from dialoom.server.family import Alternatives, alternatives
 from dialoom.server.files import disposition
 from dialoom.server.problems import ProblemError
 from dialoom.server.routes import AnyRoute, Call, Nothing, Route, content_type, read_bytes
 from dialoom.server.run_tale import RunView
-from dialoom.server.shown import Shelf, Shown, ShownHeader
+from dialoom.server.shown import Shelf, Shown, ShownCard, ShownHeader
 from dialoom.server.talks import Choice, Talks
 
 _MEDIA: dict[ExportFormat, str] = {
@@ -218,8 +218,14 @@ class Conversations:
 
     async def entries(self, call: Call[EntriesQuery, Nothing]) -> EntryWindow:
         cursor = self._cursor()  # first: what happens while the log is read is then told again, not missed
-        window, shown = await self._shelf.window(call.id(), before=call.query.before, limit=call.query.limit)
+        window, shown = await self._window(call)
+        if any(map(_is_open_question, shown)):
+            await self._talks.close_questions(call.id())
+            window, shown = await self._window(call)
         return EntryWindow(window.start, window.total, cursor, shown, self._talks.current(call.id()))
+
+    async def _window(self, call: Call[EntriesQuery, Nothing]) -> tuple[Window, list[Shown]]:
+        return await self._shelf.window(call.id(), before=call.query.before, limit=call.query.limit)
 
     async def drafts(self, call: Call[Nothing, Nothing]) -> DraftSet:
         kept = await self._drafts.drafts(call.id())
@@ -265,6 +271,11 @@ class Conversations:
     async def _keep(self, conversation: Conversation) -> ShownHeader:
         await self._store.create(conversation)
         return self._shelf.header(conversation.header)
+
+
+def _is_open_question(shown: Shown) -> bool:
+    """Tell whether a run may wait for this card: it asks with approvals and forms."""
+    return isinstance(shown, ShownCard) and not shown.locked and shown.type in {"Approval", "Form"}
 
 
 def _slot(key: str) -> str:

@@ -16,10 +16,12 @@ from typing import TypeAlias, cast
 import msgspec
 
 from dialoom.base.text import replace_surrogates
+from dialoom.server.problems import ProblemError
 
 MAX_EVENTS = 5_000
 MAX_BYTES = 8 * 1024 * 1024
 MAX_TOTAL = 64 * 1024 * 1024
+MAX_FOLLOWERS = 1_000
 QUIET_SECONDS = 15.0
 EVERYONE = ""
 """The topic that every subscription follows."""
@@ -35,18 +37,24 @@ class EventHub:
 
     def __init__(
         self, *, epoch: str = "", max_events: int = MAX_EVENTS, max_bytes: int = MAX_BYTES,
-        max_total: int = MAX_TOTAL,
+        max_total: int = MAX_TOTAL, max_followers: int = MAX_FOLLOWERS,
     ) -> None:  # fmt: skip
         self.epoch = epoch or secrets.token_hex(4)
         self.closed = False
         self._max_events = max_events
         self._max_bytes = max_bytes
         self._max_total = max_total
+        self._max_followers = max_followers
         self._seq = 0
         self._total = 0
         self._floor = 0  # nothing up to here is known of topics that are gone
         self._topics: OrderedDict[str, _Topic] = OrderedDict()
         self._followers: dict[str, set[Subscription]] = {}
+
+    @property
+    def followers(self) -> int:
+        """Return how many follow now."""
+        return len(self._followers.get(EVERYONE, ()))
 
     @property
     def cursor(self) -> str:
@@ -81,8 +89,11 @@ class EventHub:
     ) -> "Subscription":
         """Follow `topics`, and what is for everyone; from now on, or from behind the cursor `after`.
 
-        After `quiet` seconds at the most its `wait` returns, though nothing happened.
+        After `quiet` seconds at the most its `wait` returns, though nothing happened. Raises `ProblemError`
+        when as many follow as may.
         """
+        if self.followers >= self._max_followers:
+            raise too_many()
         followed = (EVERYONE, *dict.fromkeys(topics))
         place = self._seq if not after else self._parse(after)
         subscription = Subscription(self, followed, place, quiet=quiet)
@@ -132,6 +143,16 @@ class EventHub:
         if epoch != self.epoch or not (number.isascii() and number.isdigit() and len(number) < 16):
             return -1
         return int(number) if int(number) <= self._seq else -1
+
+
+def too_many() -> ProblemError:
+    """Return the refusal of a stream or a connection beyond those that may be open."""
+    return ProblemError(
+        503,
+        "too_many_streams",
+        "as many connections are open as may be; close a page, or try again in a second",
+        headers={"Retry-After": "1"},
+    )
 
 
 _RESYNC: Event = {"type": "CUSTOM", "name": "resync", "value": {}}

@@ -85,7 +85,7 @@ class PlainPage:
     async def cancel(self, request: Request) -> Response:
         run_id = self._talks.running(_id(request))
         if run_id is not None:
-            self._talks.cancel(run_id)
+            await self._talks.cancel(run_id)
         return _to(_id(request))
 
     async def act(self, request: Request) -> Response:

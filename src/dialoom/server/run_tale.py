@@ -104,6 +104,15 @@ class RunTale:
             error=self._error,
         )
 
+    def give_up(self) -> Iterator[Event]:
+        """Yield what it is to those who follow that nobody waits for an answer of a person any more."""
+        if self._status == "waiting":
+            self._status, self._waiting = "cancelled", ()
+            yield {
+                "type": "RUN_FINISHED", **self._names(), "outcome": {"type": "cancelled"},
+                "metadata": {"stopReason": "expired"},
+            }  # fmt: skip
+
     def tell(self, event: DialogEvent) -> Iterator[Event]:
         """Yield what `event` is to those who follow."""
         match event:

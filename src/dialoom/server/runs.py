@@ -106,7 +106,7 @@ class Runs:
         return self._talks.find(call.id())
 
     async def cancel(self, call: Call[Nothing, Empty]) -> RunView:
-        return self._talks.cancel(call.id())
+        return await self._talks.cancel(call.id())
 
     async def resume_run(self, call: Call[Nothing, Empty]) -> Begun:
         conversation_id = self._talks.find(call.id()).conversation_id

@@ -1,6 +1,7 @@
 """The server's process: listen, serve, and end at once when told to, whatever streams are open."""
 
 import asyncio
+import logging
 import signal
 import socket
 from collections.abc import Callable, Generator, Sequence
@@ -16,6 +17,10 @@ from dialoom.server.workbench import Workbench
 GRACE_SECONDS = 5
 """How long calls that are under way have when the server ends."""
 _BACKLOG = 1_024
+_OTHER_FILES = 400
+"""Open files that are no connections: stores, uploads, tool servers, connections that are being refused."""
+
+_log = logging.getLogger("dialoom.server")
 
 
 def listen(settings: ServerSettings) -> socket.socket:
@@ -58,9 +63,28 @@ async def serve(
         ws="none",
         http=_protocol(),
         h11_max_incomplete_event_size=65_536,
+        limit_concurrency=room_for(workbench.settings.max_connections) + 1,
     )
     server = _Server(config, ready, (workbench.hub.close, *ending))
     await server.serve(sockets=[listening])
+
+
+def room_for(connections: int) -> int:
+    """Return how many connections the process may hold, raising its own limit of open files as it can."""
+    try:
+        import resource
+    except ImportError:  # not on every platform
+        return connections
+    wanted = connections + _OTHER_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        if soft < wanted:
+            _log.warning(
+                "fewer connections are taken than were set: the system has no more open files for us"
+            )
+    return connections if soft == resource.RLIM_INFINITY else max(1, min(connections, soft - _OTHER_FILES))
 
 
 def _protocol() -> type[asyncio.Protocol] | Literal["h11"]:

@@ -56,7 +56,11 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     runs: RateLimit = RateLimit(5, 30)
     """Answers that may be started, for each browser or machine."""
     max_streams: int = 1_000
-    """Event streams open at once."""
+    """Event streams open at once, those of AG-UI among them."""
+    max_connections: int = 1_500
+    """Connections open at once, streams among them: what is above `max_streams` is left for calls."""
+    approval_seconds: float | None = None
+    """How long an approval waits for a person before it expires; None is for as long as the center says."""
     session_days: int = 30
 
     def __post_init__(self) -> None:
@@ -68,6 +72,11 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(
                 f"{one_line(self.host, 80)} is not this machine's own address; name the hosts people use "
                 "with allowed_hosts"
+            )
+        if not 0 < self.max_streams < self.max_connections:
+            raise UsageError(
+                f"{self.max_streams} streams leave none of {self.max_connections} connections for calls; "
+                "choose fewer streams, 1 or more, or more connections"
             )
         for each in self.allowed_hosts:
             name, _, port = each.rpartition(":") if each.rpartition(":")[2].isdigit() else (each, "", "")

@@ -25,6 +25,8 @@ from dialoom.llm.messages import Role, ToolCall
 _log = logging.getLogger("dialoom.server")
 
 MAX_TRANSCRIPTS = 64
+MAX_SHOWN = 10_000
+"""Of so many conversations it is known how much of them pages show."""
 
 
 class ShownSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -182,6 +184,7 @@ class Shelf:
         self._store = store
         self._running = running
         self._transcripts: OrderedDict[str, Transcript] = OrderedDict()
+        self._shown: OrderedDict[str, int] = OrderedDict()
 
     def header(self, header: Header) -> ShownHeader:
         return ShownHeader(
@@ -200,6 +203,8 @@ class Shelf:
     ) -> tuple[Window, list[Shown]]:
         """Return a window of the log and what of it is shown."""
         window = await self._store.window(conversation_id, before=before, limit=limit)
+        if conversation_id not in self._shown:  # else some page may still show what was there before
+            self.was_told(conversation_id, window.total)
         transcript = await self.transcript(conversation_id, window.total)
         shown = [
             self.entry(window.start + at, entry, transcript)
@@ -219,6 +224,17 @@ class Shelf:
         while len(self._transcripts) > MAX_TRANSCRIPTS:
             self._transcripts.popitem(last=False)
         return known
+
+    def has_missed(self, conversation_id: str, count: int) -> bool:
+        """Tell whether a page may show another number of entries than `count`, and was not told why."""
+        return self._shown.get(conversation_id, count) != count
+
+    def was_told(self, conversation_id: str, count: int) -> None:
+        """Know that every page is told by now of so many entries, or to load again."""
+        self._shown[conversation_id] = count
+        self._shown.move_to_end(conversation_id)
+        while len(self._shown) > MAX_SHOWN:
+            self._shown.popitem(last=False)
 
     def forget(self, conversation_id: str) -> None:
         """Read this conversation anew when it is next shown."""

@@ -1,7 +1,6 @@
 """Server-sent events: a response that follows a subscription until somebody leaves."""
 
 import asyncio
-from collections.abc import Callable
 
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
@@ -21,16 +20,15 @@ PING = b": ping\n\n"
 class EventStream(Response):
     """Sends what a subscription has, all that is ready in one piece, and a comment when it is quiet.
 
-    The reader's leaving ends it at once, and so does the hub's closing. `finish` is called either way.
+    The reader's leaving ends it at once, and so does the hub's closing; the subscription is closed then.
     """
 
     media_type = MEDIA_TYPE
 
-    def __init__(self, hub: EventHub, subscription: Subscription, finish: Callable[[], None]) -> None:
+    def __init__(self, hub: EventHub, subscription: Subscription) -> None:
         super().__init__()
         self._hub = hub
         self._subscription = subscription
-        self._finish = finish
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -44,7 +42,6 @@ class EventStream(Response):
                 sending.cancel()
         finally:
             self._subscription.close()
-            self._finish()
 
     async def _send_all(self, send: Send) -> None:
         await send(_body(_BEGIN))

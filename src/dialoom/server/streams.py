@@ -7,7 +7,7 @@ import msgspec
 from starlette.responses import Response
 
 from dialoom.conversation.store import ListedConversationStore
-from dialoom.server.hub import EventHub
+from dialoom.server.hub import EventHub, too_many
 from dialoom.server.problems import ProblemError
 from dialoom.server.routes import AnyRoute, Call, Nothing, Route
 from dialoom.server.sse import MEDIA_TYPE, EventStream
@@ -31,13 +31,11 @@ class AfterQuery(msgspec.Struct, frozen=True):
 
 
 class Streams:
-    """Serves the hub's events; at most `most` streams are open at once."""
+    """Serves the hub's events."""
 
-    def __init__(self, hub: EventHub, store: ListedConversationStore, *, most: int) -> None:
+    def __init__(self, hub: EventHub, store: ListedConversationStore) -> None:
         self._hub = hub
         self._store = store
-        self._most = most
-        self.open = 0
 
     def routes(self) -> list[AnyRoute]:
         return [
@@ -63,15 +61,9 @@ class Streams:
         return self._stream([conversation_id], _cursor(call, call.query.after))
 
     def _stream(self, names: list[str], after: str) -> Response:
-        if self._hub.closed or self.open >= self._most:
-            raise ProblemError(
-                503, "too_many_streams", "no more streams can be opened now", headers={"Retry-After": "1"}
-            )
-        self.open += 1
-        return EventStream(self._hub, self._hub.subscribe(names, after=after), self._finish)
-
-    def _finish(self) -> None:
-        self.open -= 1
+        if self._hub.closed:
+            raise too_many()
+        return EventStream(self._hub, self._hub.subscribe(names, after=after))
 
 
 def _cursor(call: Call[AfterQuery, Nothing] | Call[FollowQuery, Nothing], after: str) -> str:

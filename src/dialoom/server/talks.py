@@ -4,6 +4,7 @@ A run belongs to nobody's connection. Whoever leaves and comes back finds it whe
 """
 
 import asyncio
+import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias, cast
@@ -12,8 +13,8 @@ from weakref import WeakSet, WeakValueDictionary
 import msgspec
 
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
-from dialoom.base.errors import StoreError, UsageError
-from dialoom.conversation.entries import CardEntry, TextEntry
+from dialoom.base.errors import DialoomError, StoreError, UsageError
+from dialoom.conversation.entries import CardEntry, Entry, TextEntry
 from dialoom.conversation.grounds import KEY
 from dialoom.conversation.header import HeaderChange, WorkflowMode, to_rfc3339
 from dialoom.dialog import (
@@ -28,10 +29,13 @@ from dialoom.dialog import (
     Skill,
 )
 from dialoom.server.attached import ReadAttached
+from dialoom.server.deadlines import Deadlines
 from dialoom.server.hub import EventHub
 from dialoom.server.problems import ProblemError, not_found
 from dialoom.server.run_tale import RunTale, RunView
 from dialoom.server.watched import WatchedStore
+
+_log = logging.getLogger("dialoom.server")
 
 MAX_OPEN = 500
 MAX_REMEMBERED = 2_000
@@ -66,6 +70,7 @@ class Talks:
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._center = center
+        self._deadlines = Deadlines(clock)
         self._store = store
         self._hub = hub
         self._ground: Ground | None = None
@@ -110,12 +115,20 @@ class Talks:
             raise not_found("run", run_id, then="its conversation has what became of it")
         return tale.view()
 
-    async def open(self, conversation_id: str) -> Dialog:
-        """Return the dialog of a stored conversation, followed. Raises `ConversationNotFoundError`."""
+    async def open(self, conversation_id: str, *, whole: bool = False) -> Dialog:
+        """Return the dialog of a stored conversation, followed, as it stands in the store by now.
+
+        Questions that nobody waits for any more are shown as expired. Raises `ConversationNotFoundError`.
+        """
         dialog = await self._center.open(conversation_id)
         if dialog not in self._followed:
             self._followed.add(dialog)
             dialog.events.connect(lambda event: self._on(dialog, event))
+        if whole:
+            await dialog.load()
+        if not dialog.is_running:
+            await dialog.settle()
+            self._look_at(dialog)
         self._used[conversation_id] = None
         self._used.move_to_end(conversation_id)
         await self._release_some()
@@ -143,16 +156,17 @@ class Talks:
             raise UsageError("there is nothing to send; write a text")
         if dialog.is_running:
             raise _busy(self.running(conversation_id))
-        dialog.append_message(await self._question(dialog.id, text, attachments))
-        index = dialog.message_count - 1
+        question = await self._question(dialog.id, text, attachments)
+        dialog.append_message(question)
         handle = self._begin(dialog, dialog.run())
         try:
             await dialog.save()
         except StoreError:  # the caller is told that nothing was said, so nothing is to be stored later
             handle.cancel()
             await handle
-            dialog.truncate_to(index)
+            dialog.truncate_to(_place(dialog, question))
             raise
+        index = _place(dialog, question)
         if key:
             self._sent[conversation_id, key] = (index, handle.run_id)
             _trim(self._sent)
@@ -160,12 +174,12 @@ class Talks:
 
     async def again(self, conversation_id: str) -> tuple[str, str]:
         """Have the newest answer made anew in a branch; return the branch's id and the run's."""
-        dialog = await self._loaded(conversation_id)
+        dialog = await self.open(conversation_id, whole=True)
         return await self._run_branch(await dialog.regenerate())
 
     async def edit(self, conversation_id: str, index: int, text: str) -> tuple[str, str]:
         """Say something else in place of a message, in a branch; return the branch's id and the run's."""
-        dialog = await self._loaded(conversation_id)
+        dialog = await self.open(conversation_id, whole=True)
         before = dialog.message(index)
         if not isinstance(before, TextEntry) or before.role != "user":
             raise UsageError(f"entry {index} is not a text of the user; edit one that is")
@@ -174,7 +188,7 @@ class Talks:
 
     async def branch(self, conversation_id: str, at: int) -> str:
         """Return the id of a branch with the first `at` entries."""
-        dialog = await self._loaded(conversation_id)
+        dialog = await self.open(conversation_id, whole=True)
         return (await dialog.branch(at)).id
 
     async def resume(self, conversation_id: str) -> str:
@@ -182,19 +196,38 @@ class Talks:
         dialog = await self.open(conversation_id)
         return self._begin(dialog, dialog.resume()).run_id
 
-    def cancel(self, run_id: str) -> RunView:
-        """Stop a run; what it said so far is kept and marked. Nothing happens when it is over."""
+    async def cancel(self, run_id: str) -> RunView:
+        """Stop a run; what it said so far is kept and marked. Nothing happens when it is over.
+
+        One that waits for a person is given up: what it asked is shown as expired.
+        """
         view = self.find(run_id)
         handle = self._handles.get(run_id)
         if handle is not None:
             handle.cancel()
-        return view
+        elif view.status == "waiting" and self.newest(view.conversation_id) == run_id:
+            dialog = await self.open(view.conversation_id)
+            dialog.cancel()
+            await dialog.save()
+            self._look_at(dialog)
+        return self.find(run_id)
+
+    async def close_questions(self, conversation_id: str) -> None:
+        """See that lost questions expire, for somebody who looks on: what cannot be opened is still shown."""
+        try:
+            await self.open(conversation_id)
+        except DialoomError:
+            _log.warning("what a run waits for is not known", extra={"conversation": conversation_id})
+
+    async def expire_overdue(self) -> None:
+        """Give runs up whose questions nobody answered in time; goes on until it is cancelled."""
+        await self._deadlines.watch(self.open)
 
     async def act(
         self, conversation_id: str, card_id: str, action: str, fields: Mapping[str, object]
     ) -> None:
         """Do an action on a card; a run that waits for it goes on. Raises what the dialog does."""
-        dialog = await self._loaded(conversation_id)
+        dialog = await self.open(conversation_id, whole=True)
         if card_id in dialog.waiting:
             self._begin(dialog, dialog.answer(card_id, action, fields))
         else:
@@ -205,13 +238,12 @@ class Talks:
         """Show a card; return its index."""
         dialog = await self.open(conversation_id)
         dialog.append_message(entry)
-        index = dialog.message_count - 1
         try:
             await dialog.save()
         except StoreError:
-            dialog.truncate_to(index)
+            dialog.truncate_to(_place(dialog, entry))
             raise
-        return index
+        return _place(dialog, entry)
 
     async def show_later(self, conversation_id: str, entry: CardEntry) -> int:
         """Show a card once no answer is under way, so that it never stands between a call and its result."""
@@ -304,11 +336,6 @@ class Talks:
             meta[KEY] = [{**each, "index": at} for at, each in enumerate(passages, 1)]
         return TextEntry(role="user", content=text, meta=meta)
 
-    async def _loaded(self, conversation_id: str) -> Dialog:
-        dialog = await self.open(conversation_id)
-        await dialog.load()
-        return dialog
-
     async def _run_branch(self, twin: Dialog) -> tuple[str, str]:
         branch = await self.open(twin.id)
         handle = self._begin(branch, branch.run())
@@ -338,8 +365,17 @@ class Talks:
             self._hub.publish(dialog.id, each, runId=event.run_id)
         if isinstance(event, RunFinished | RunFailed):
             self._handles.pop(event.run_id, None)
+            self._look_at(dialog)
         if isinstance(event, RunStarted | RunFinished | RunFailed):
             self._store.tell_header(dialog.header)
+
+    def _look_at(self, dialog: Dialog) -> None:
+        """Know until when a dialog waits, and tell when it does so no more."""
+        self._deadlines.put(dialog.id, dialog.waits_until)
+        tale = self._newest.get(dialog.id)
+        if tale is not None and tale.status == "waiting" and not dialog.is_running and not dialog.waiting:
+            for each in tale.give_up():
+                self._hub.publish(dialog.id, each, runId=tale.run_id)
 
     async def _release_some(self) -> None:
         """Let dialogs that rested longest go from memory; they are opened again when needed."""
@@ -352,6 +388,12 @@ class Talks:
             del self._used[oldest]
             if dialog is not None:
                 await self._center.release_dialog(oldest)
+
+
+def _place(dialog: Dialog, entry: Entry) -> int:
+    """Return where what was just appended stands; taken back at once by another program, at the end."""
+    index = dialog.index_of(entry)
+    return dialog.message_count if index is None else index
 
 
 def _attached(entry: TextEntry) -> list[object]:

@@ -19,7 +19,8 @@ _log = logging.getLogger("dialoom.server")
 class WatchedStore:
     """A `ListedConversationStore` over another. A change is told when it is durable, in order.
 
-    What another process changes in the same file is not told; a page sees it when it next loads.
+    What another process changes in the same file is not told at once; a page is had to load again when
+    something is written here on top of it.
     """
 
     def __init__(self, store: ListedConversationStore, hub: EventHub, shelf: Shelf) -> None:
@@ -33,9 +34,13 @@ class WatchedStore:
         self.tell_header(conversation.header)
 
     async def append(self, conversation_id: str, records: Sequence[Record]) -> int:
+        if not records:
+            return await self._store.append(conversation_id, records)
         turn = self._turns.setdefault(conversation_id, asyncio.Lock())
         async with turn:
             before = (await self._store.window(conversation_id, limit=1)).total
+            if self._shelf.has_missed(conversation_id, before):
+                self._start_anew(conversation_id)  # of another process: no page was told
             transcript = await self._shelf.transcript(conversation_id, before)
             length = await self._store.append(conversation_id, records)
             try:
@@ -78,6 +83,7 @@ class WatchedStore:
         before = transcript.count
         count, newest = _outcome(before, records)
         after = await self._store.window(conversation_id, limit=max(1, len(newest)))
+        self._shelf.was_told(conversation_id, after.total)
         if after.total == count and (not newest or list(after.entries) == newest):
             self._tell_each(conversation_id, records, transcript)
         elif after.total == before:

@@ -1,5 +1,6 @@
 """The server put together: one table of calls over what the edge hands it."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Protocol
@@ -95,7 +96,7 @@ class Workbench:
 
     def __init__(self, settings: ServerSettings, parts: Parts, *, clock: Clock = SYSTEM_CLOCK) -> None:
         self.settings = settings
-        self.hub = EventHub()
+        self.hub = EventHub(max_followers=settings.max_streams)
         self.doorkeeper = Doorkeeper(
             settings.token, session_seconds=settings.session_days * 86_400.0, clock=clock
         )
@@ -109,6 +110,8 @@ class Workbench:
         self._shelf = Shelf(parts.store, parts.cards, parts.forms, self._running)
         self.store = WatchedStore(parts.store, self.hub, self._shelf)
         self._center = parts.center(Stores(self.store, parts.checkpoints))
+        if settings.approval_seconds is not None:
+            self._center.limit_approvals(settings.approval_seconds)
         self._talks = Talks(
             self._center, self.store, self.hub, read_attached=attached_reader(self._files), clock=clock
         )
@@ -116,9 +119,8 @@ class Workbench:
         desk = Desk(self.store, self._shelf, self._talks, keep)
         self._talks.answer_from(grounds(parts.knowledge, desk, parts.ground))
         self._cards = Cards(self._shelf, desk, _handlers(parts))
-        self._streams = Streams(self.hub, self.store, most=settings.max_streams)
         gauges = {
-            "open_streams": lambda: self._streams.open,
+            "open_streams": lambda: self.hub.followers,
             "jobs": lambda: len(self._background),
             "runs": lambda: self._talks.going,
         }
@@ -129,10 +131,12 @@ class Workbench:
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
         """Hold what goes on beside calls; at the end streams close and jobs stop."""
-        async with self._background:
+        async with self._background, asyncio.TaskGroup() as group:
+            watching = group.create_task(self._talks.expire_overdue())
             try:
                 yield
             finally:
+                watching.cancel()
                 self.hub.close()
                 await self._talks.aclose()
         if self._parts.knowledge is not None:
@@ -156,7 +160,7 @@ class Workbench:
         ).routes()  # fmt: skip
         yield from self._cards.routes()
         yield from Runs(self._talks, self._files).routes()
-        yield from self._streams.routes()
+        yield from Streams(self.hub, self.store).routes()
         yield from Files(self._files).routes()
         yield from Pictures(self._files).routes()
         yield from Datasets(self._datasets, self._files).routes()
