@@ -53,6 +53,8 @@ FULL = Kit(skills={f"s{at}": Skill(name=f"s{at}", description="d") for at in ran
             "a kit has at most 1000 items of a kind; remove one before",
         ),
         (lambda dialog: dialog.set_capability_requirement("text"), "such as Capability.TEXT; this is 'text'"),
+        (lambda dialog: dialog.truncate_to(0.5), "cannot keep 0.5 entries; give 0 or more"),
+        (lambda dialog: dialog.truncate_to(False), "cannot keep False entries; give 0 or more"),
         (lambda dialog: dialog.stream_delta.connect("f"), "stream_delta calls a function, and 'f' is none"),
     ],
 )
@@ -121,6 +123,23 @@ def test_a_file_that_is_too_large_or_cannot_be_replaced_is_refused(
     with pytest.raises(StoreError, match=r"cannot write .*folder: .*; check the folder"):
         json_file.write_json(tmp_path / "folder", {})
     assert sorted(each.name for each in tmp_path.iterdir()) == ["folder", "large.json"]
+
+
+def test_a_settings_file_may_be_named_by_text_and_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "center.json"
+    Center().add_prompt(Prompt("q", "Q")).save_settings(str(path))
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    center = Center()
+    center.load_settings(str(path))
+    assert [prompt.name for prompt in center.prompts] == ["q"]
+
+
+async def test_a_dialog_that_replaces_none_can_be_opened_again() -> None:
+    center = Center()
+    dialog = center.new_dialog().set_branch_from_id(None)  # type: ignore[arg-type] - as people write it
+    await dialog.append_message("user", "hi").save()
+    await center.release_dialog(dialog.id)
+    assert (await center.open(dialog.id)).branch_from_id == ""
 
 
 def test_a_saved_dialog_with_too_many_messages_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,8 @@
 """The center: owns the dialogs, what all of them share, and where they are stored."""
 
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from pathlib import Path
 from typing import Any, Self
 
 import msgspec
@@ -242,11 +242,11 @@ class Center(KitOwner):
         for provider_id in self._providers.ids():
             self._providers.enable(provider_id, enabled=provider_id not in choices.disabled_providers)
 
-    def save_settings(self, path: Path) -> None:
+    def save_settings(self, path: str | os.PathLike[str]) -> None:
         """Write `to_dict` to a JSON file, whole or not, and leave what else is in it. Raises `StoreError`."""
         write_json(path, {**read_json(path), **self.to_dict()})
 
-    def load_settings(self, path: Path) -> None:
+    def load_settings(self, path: str | os.PathLike[str]) -> None:
         """Take the settings of a JSON file; one that is not there changes nothing. Raises `StoreError`."""
         if fields := read_json(path):
             self.from_dict(fields)

@@ -1,5 +1,6 @@
 """A center from one file: where it keeps things, and what its dialogs share."""
 
+import os
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager
 from pathlib import Path
@@ -32,7 +33,10 @@ class _File(msgspec.Struct, frozen=True):
 
 @asynccontextmanager
 async def open_center(
-    path: Path, kinds: Mapping[str, OpenStores], *, make: Callable[[Stores], Center] = Center
+    path: str | os.PathLike[str],
+    kinds: Mapping[str, OpenStores],
+    *,
+    make: Callable[[Stores], Center] = Center,
 ) -> AsyncGenerator[Center]:
     """Give the center that a JSON file describes, and close it with its stores.
 
@@ -50,7 +54,7 @@ async def open_center(
     if choice.kind not in kinds:
         known = ", ".join(kinds)
         raise UsageError(f"{path} asks for {one_line(choice.kind, 40)!r} stores; known here are: {known}")
-    with kinds[choice.kind](path.parent / choice.folder) as stores:
+    with kinds[choice.kind](Path(path).parent / choice.folder) as stores:
         center = make(stores)
         center.from_dict(fields)
         async with center:

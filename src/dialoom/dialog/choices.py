@@ -76,7 +76,7 @@ class Choices(KitOwner):
 
     def set_branch_from_id(self, dialog_id: str) -> Self:
         """Say which dialog this one replaces, "" for none."""
-        return self._set(branch_from_id=dialog_id and check_id(dialog_id))
+        return self._set(branch_from_id=check_id(dialog_id) if dialog_id else "")
 
     def activate_skill(self, name: str) -> Self:
         """Switch a skill on for all that is answered from now on.

@@ -153,9 +153,10 @@ class Journal:
 
     def truncate(self, keep: int) -> int:
         """Keep the first `keep` entries and return how many went."""
+        record = Truncate(keep)
         removed = self.transcript.truncate(keep)
         if removed:
-            self._due.append(Truncate(keep))
+            self._due.append(record)
             self.set(self._settings.until(keep))
         return removed
 
