@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from dialoom.conversation import load_yaml
 from dialoom.dialog import Skill
@@ -265,6 +265,26 @@ def test_cards_tell_in_chinese_what_went_wrong_by_its_code(browser: Browser, sta
     expect(shown.nth(2).locator("[role=alert]")).to_have_text("nothing to draw")
     expect(shown.nth(3).locator("li .problem")).to_have_text("附件已不存在，请重新上传。")
     context.close()
+
+
+def test_between_two_conversations_there_is_no_empty_page_and_the_panel_stays(
+    page: Page, stage: Stage
+) -> None:
+    other = stage.conversation(text("user", "the other one"), title="The other one")
+    looked_at(page, stage, text("user", "this one"))
+    page.click("button[aria-label=Details]")
+    wide = page.locator(".centre").bounding_box()
+    held: list[Route] = []
+    page.route(f"**/{other}/entries*", lambda route: held.append(route))  # noqa: PLW0108 - Playwright wants a function of Python
+    page.click(".row >> text=The other one")
+    expect(page.locator(".title h1")).to_have_text("The other one")
+    expect(page.locator(".loading")).to_be_visible()
+    expect(page.locator(".welcome")).to_have_count(0)
+    assert page.locator(".centre").bounding_box() == wide
+    held[0].continue_()
+    expect(page.locator(".entry .bubble")).to_have_text("the other one")
+    page.unroute(f"**/{other}/entries*")
+    page.click(".panel button[aria-label=Close]")
 
 
 def test_the_title_tells_model_and_skills_and_the_list_can_be_put_away(page: Page, stage: Stage) -> None:

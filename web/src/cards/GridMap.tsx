@@ -17,7 +17,7 @@ export function GridMap({ title, result, every }: { title: string; result: Recor
   return (
     <figure className="grid-map">
       <div className="map-picture" style={{ maxWidth: `calc(70dvh * ${Number(result.nx) / Number(result.ny) || 1})` }}>
-        <img src={`/api/v1/files/${encodeURIComponent(String(result.imageId))}`} alt={t("mapWords", { title, low: number(low), high: number(high) })} className="map" />
+        <img src={`/api/v1/files/${encodeURIComponent(String(result.imageId))}`} alt={t("mapWords", { title, low: short(low), high: short(high) })} className="map" />
         {grid !== null && (
           <svg className="contours" viewBox={`0 0 ${grid.columns} ${grid.rows}`} preserveAspectRatio="none" aria-hidden="true">
             {paths.map(({ level, path }) => <path key={level} d={path} />)}
@@ -25,11 +25,15 @@ export function GridMap({ title, result, every }: { title: string; result: Recor
         )}
       </div>
       <figcaption>
-        {number(low)} <span className="ramp" aria-hidden="true" /> {number(high)}
+        {short(low)} <span className="ramp" aria-hidden="true" /> {short(high)}
         {paths.length > 0 && ` · ${t("contoursEvery", { step: number(step) })}`}
       </figcaption>
     </figure>
   );
+}
+
+function short(height: number): string {
+  return number(Number(height.toPrecision(4)));
 }
 
 /** The heights in a stored text grid; null until they are here, or when they cannot be drawn over. */

@@ -31,7 +31,8 @@ export const searched = new Cell("");
 export const current = new Cell<Conversation | null>(null);
 /** The title and choices of the open conversation, which the list may not hold. */
 export const heading = new Cell<Header | null>(null);
-export const loading = new Cell(false);
+/** Whether a conversation, or an older part of it, is on its way. */
+export const loading = new Cell(idInAddress() !== null);
 export const online = new Cell(true);
 export const signedOut = new Cell(false);
 export const notices = new Cell<readonly Notice[]>([]);
@@ -148,8 +149,8 @@ export async function show(id: string | null, push = true): Promise<void> {
     beside.update((shown) => (shown === null ? null : { part: shown.part })); // its entries are of the one before
   }
   if (heading.get()?.id !== id) heading.set(headers.get().find((row) => row.id === id) ?? null);
+  loading.set(id !== null);
   if (id === null) return;
-  loading.set(true);
   try {
     const [window, header] = await Promise.all([api.entries(id), heading.get() ?? api.header(id)]);
     if (idInAddress() !== id) return; // another one was chosen meanwhile
@@ -159,7 +160,7 @@ export async function show(id: string | null, push = true): Promise<void> {
   } catch (error) {
     tell(error);
   } finally {
-    loading.set(false);
+    if (idInAddress() === id) loading.set(false); // else another one is on its way
   }
 }
 

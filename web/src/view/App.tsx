@@ -24,6 +24,8 @@ export function App() {
   const panel = useCell(beside);
   const rail = useCell(drawer);
   const railAway = useCell(away);
+  const coming = useCell(loading); // the empty page is not shown between two conversations, nor is the panel closed
+  const isWide = panel !== null && (open !== null || coming);
   const [page, setPage] = useState<string | null>(null);
   const [, redraw] = useReducer((count: number) => count + 1, 0);
   const chooseLanguage = (language: Language) => {
@@ -36,7 +38,7 @@ export function App() {
     return () => removeEventListener("keydown", keyed);
   }, [page]);
   return (
-    <div className={`app ${rail ? "rail-open" : ""} ${railAway ? "rail-away" : ""} ${panel !== null && open !== null ? "panel-open" : ""}`} key={currentLanguage()}>
+    <div className={`app ${rail ? "rail-open" : ""} ${railAway ? "rail-away" : ""} ${isWide ? "panel-open" : ""}`} key={currentLanguage()}>
       <Rail current={open?.id ?? null} onChosen={() => drawer.set(false)} onOpen={(chosen) => { setPage(chosen); drawer.set(false); }} onLanguage={chooseLanguage} />
       <div className="shade" onClick={() => { drawer.set(false); beside.set(null); }} aria-hidden="true" />
       <main className="centre">
@@ -48,16 +50,12 @@ export function App() {
           {open !== null && <IconButton icon="panel" label={t("panel")} pressed={panel !== null} onClick={() => beside.set(panel === null ? { part: "run" } : null)} />}
         </header>
         <Offline />
-        {open === null ? (
-          <Welcome />
-        ) : (
-          <Transcript key={open.id} open={open} />
-        )}
+        {open !== null ? <Transcript key={open.id} open={open} /> : coming ? <div className="loading" aria-busy="true" /> : <Welcome />}
         <Composer key={`composer ${open?.id ?? "new"}`} conversation={open?.id ?? null} busy={open?.run?.status === "running"} asking={open !== null && isAsking(open)} said={open?.total ?? 0} />
       </main>
-      {panel !== null && open !== null && (
+      {isWide && (
         <Suspense fallback={<aside className="panel" aria-busy="true" />}>
-          <Panel key={open.id} open={open} shown={panel} />
+          {open === null ? <aside className="panel" aria-busy="true" /> : <Panel key={open.id} open={open} shown={panel} />}
         </Suspense>
       )}
       {page !== null && (
