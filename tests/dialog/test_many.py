@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dialoom.conversation import Conversation, Record, TextEntry, Window
+from dialoom.conversation.cards import DEFAULT_CARDS, Form, FormField
 from dialoom.dialog import Center, Stores
 from dialoom.graph import MemoryCheckpointStore
 from dialoom.stores import SqliteConversationStore
@@ -82,3 +83,15 @@ async def test_a_long_dialog_opens_appends_and_sends_with_the_work_of_a_short_on
         store.close()
     assert work[0] == work[1]
     assert work[1] < (300, 10, 210)
+
+
+async def test_a_form_that_the_application_shows_costs_no_reading_of_the_whole_log(tmp_path: Path) -> None:
+    store = Counting(tmp_path / "talks.sqlite")
+    stores = Stores(store, MemoryCheckpointStore())
+    dialog = Center(stores).new_dialog().append_message("user", "hi")
+    form = Form(id="grid-1", title="Grid", inline=True, fields=(FormField(id="cell", type="number"),))
+    await dialog.append_message(DEFAULT_CARDS.encode(form)).save()
+    opened = await Center(stores).open(dialog.id)
+    await opened.settle()
+    assert opened.messages == dialog.messages
+    store.close()

@@ -9,7 +9,7 @@ from dialoom.conversation.header import to_rfc3339
 from dialoom.dialog.journal import Journal
 from dialoom.dialog.outbox import key_of, outbox
 from dialoom.dialog.policy import RunBase
-from dialoom.dialog.questions import ASKED, Cards, Waiting
+from dialoom.dialog.questions import ASKED, Cards, Waiting, asking
 from dialoom.dialog.standing import turn_of
 from dialoom.graph import Checkpoint
 
@@ -69,13 +69,13 @@ async def expire_lost(base: RunBase, journal: Journal, standing: Standing | None
 
     Returns the indexes of the new entries. Cards of other origin stay as they are.
     """
-    held = Cards(base.cards, base.forms, journal.transcript.since(0))
+    held = Cards(base.cards, base.forms, asking(journal.transcript.since(0)))
     waited = standing.open_cards if standing else ()
     lost = [card_id for card_id in held.questions if card_id not in waited]
     if not lost:
         return ()
     log = await base.stores.conversations.load(journal.id)
-    now = Cards(base.cards, base.forms, log.entries)  # another program may have answered meanwhile
+    now = Cards(base.cards, base.forms, asking(log.entries))  # another program may have answered meanwhile
     keys = {record.key for record in log.records if isinstance(record, Append)}
     asked = [Waiting("", card_id) for card_id in lost if key_of(card_id, ASKED) in keys]
     return await journal.deliver(now.close(asked))

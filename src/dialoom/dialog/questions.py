@@ -1,6 +1,6 @@
 """Questions of a paused run as cards, and what people do with those cards as answers."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import cast
 
 import msgspec
@@ -15,7 +15,7 @@ from dialoom.conversation.cards import Card, CardRegistry, Form, FormRegistry, U
 from dialoom.conversation.header import from_rfc3339
 from dialoom.dialog.journal import KeyedEntry
 from dialoom.dialog.outbox import key_of
-from dialoom.dialog.shown import card_id_from
+from dialoom.dialog.shown import card_id_from, is_card_id
 from dialoom.dialog.standing import messages_of, turn_of
 from dialoom.graph import Checkpoint
 from dialoom.tools import Tool, ToolRegistry
@@ -65,7 +65,7 @@ class Cards:
         return tuple(
             card_id
             for card_id, card in self._newest.items()
-            if isinstance(card, ApprovalCard | Form) and not card.is_done
+            if isinstance(card, ApprovalCard | Form) and not card.is_done and is_card_id(card_id)
         )
 
     def until(self, card_ids: Iterable[str]) -> float | None:
@@ -146,6 +146,13 @@ def _moment(stamp: str | None) -> float | None:
         return None if stamp is None else from_rfc3339(stamp)
     except UsageError:
         return None
+
+
+def asking(entries: Iterable[Entry]) -> Iterator[CardEntry]:
+    """Yield the cards of the types that runs ask by: the others need not be read to find their questions."""
+    for entry in entries:
+        if isinstance(entry, CardEntry) and entry.type in (ApprovalCard.type, Form.type):
+            yield entry
 
 
 def card_id_of(checkpoint: Checkpoint, pending: Pending, number: int) -> str:

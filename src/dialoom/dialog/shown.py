@@ -2,6 +2,7 @@
 
 import hashlib
 import logging
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import cast
@@ -14,12 +15,19 @@ from dialoom.conversation import CardEntry, dump_yaml, entry_from_dict, load_yam
 from dialoom.conversation.cards import CardRegistry
 from dialoom.conversation.entries import MAX_PAYLOAD_CHARS
 
+_CARD_ID = re.compile("[0-9a-f]{32}")
+
 _log = logging.getLogger("dialoom.dialog")
 
 
 def card_id_from(key: str) -> str:
     """Return the id of a card that is known by `key`, which may be of any length: the same at every look."""
     return hashlib.sha256(key.encode()).hexdigest()[:32]
+
+
+def is_card_id(card_id: str) -> bool:
+    """Tell whether `card_id_from` may have made this id."""
+    return _CARD_ID.fullmatch(card_id) is not None
 
 
 def card_entry(card: object, card_id: str, registry: CardRegistry) -> CardEntry | None:
