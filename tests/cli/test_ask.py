@@ -193,12 +193,16 @@ async def test_a_server_that_says_nothing_is_given_up_in_time(terminal: Terminal
     assert re.search(r"did not finish within 0\.\d s", shown.err.splitlines()[-1])
 
 
-async def test_sources_are_listed_by_their_numbers(terminal: Terminal, docs: Path) -> None:
+async def test_sources_are_numbered_and_listed_as_the_answer_cites_them(
+    terminal: Terminal, docs: Path
+) -> None:
     (docs / "shipping.md").write_text("# Shipping\n\nRefunds of shipping take longer.", encoding="utf-8")
     async with WireServer([said("Longer [2], three days [1].")]) as server:
         words = ("--docs", str(docs), "--base-url", f"{server.url}/v1", "--model", "openai:m")
         shown = await terminal.run_beside("ask", "How long do refunds take?", *words)
-    assert [line[:3] for line in shown.out.splitlines()[2:]] == ["[1]", "[2]"]
+    answered, _, *listed = shown.out.splitlines()
+    assert answered == "Longer [1], three days [2]."
+    assert listed == ["[1] shipping.md, Shipping", "[2] refunds.md, Refunds"]
 
 
 class Screen(io.StringIO):

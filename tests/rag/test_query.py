@@ -170,9 +170,41 @@ async def test_the_answer_streams_without_half_a_citation(store: InMemoryVectorS
     provider = MockProvider().queue_text("Three days [1] 【", chunks=17)
     values, last = await emitted(graph(store, provider), "refunds?")
     assert values[:3] == [AnswerDelta("T"), AnswerDelta("h"), AnswerDelta("r")]
-    assert AnswerDelta("[1]") in values
+    assert AnswerDelta("[1] ") in values
     assert "".join(value.text for value in values if isinstance(value, AnswerDelta)) == "Three days [1] 【"
     assert last.stop_reason == "finished"
+
+
+async def test_sources_are_numbered_as_the_answer_cites_them_streamed_and_in_the_end(
+    store: InMemoryVectorStore,
+) -> None:
+    written, said = "Days [3], euros [1]; as said [3].", "Days [1], euros [2]; as said [1]."
+    provider = MockProvider().queue_text(written, chunks=12).queue_text(written)
+    values, _ = await emitted(graph(store, provider), "How long do refunds take?")
+    state = (await graph(store, provider).run({"query": "How long do refunds take?"})).state
+    shown = [source.title for source in provider.requests[-1].messages[-1].sources]
+    assert "".join(value.text for value in values if isinstance(value, AnswerDelta)) == said
+    assert (state["answer"], state["answer_cited_indexes"]) == (said, [1, 2])
+    assert state["rag_history"][-1] == assistant(said)
+    assert [(source.index, source.title) for source in state["context_sources"]] == [
+        (1, shown[2]),
+        (2, shown[0]),
+        (3, shown[1]),
+    ]
+    assert state["answer_sources"] == state["context_sources"][:2]
+    assert state["context"].startswith(f"[1] {shown[2]}\n")
+
+
+async def test_an_answer_that_breaks_off_says_which_sources_it_numbers(store: InMemoryVectorStore) -> None:
+    error = ProviderError("overloaded", "the server is overloaded; try again later")
+    provider = MockProvider().queue_events(TextDelta("Days [3], or [2"), error)
+    values, _ = await emitted(graph(store, provider), "How long do refunds take?")
+    assert values == [
+        AnswerDelta("Days [1], or "),
+        AnswerCut(
+            code="provider", kind="overloaded", message=str(error), partial="Days [1], or [2", cited=(3,)
+        ),
+    ]
 
 
 @pytest.mark.promise("rag-123")

@@ -17,6 +17,7 @@ from dialoom.rag import (
     Embedder,
     RagConfig,
     build_rag_query_graph,
+    cited_first,
 )
 from dialoom.stores import SqliteVectorStore
 
@@ -100,7 +101,7 @@ def _from_run(result: RunResult, cut: AnswerCut) -> Answer:
         text=cut.partial,
         stop_reason=result.stop_reason,
         run_id=result.run_id,
-        sources=tuple(state["context_sources"]),
+        sources=tuple(cited_first(state["context_sources"], cut.cited)),
         error=cut.message or next((error.message for error in result.errors), ""),
         exit_code=ExitCode.INTERRUPTED if cancelled else exit_code_named(cut.code),
     )

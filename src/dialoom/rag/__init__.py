@@ -8,6 +8,7 @@ from dialoom.rag.cite import CitationParser as CitationParser
 from dialoom.rag.cite import parse_citations as parse_citations
 from dialoom.rag.context import ContextSource as ContextSource
 from dialoom.rag.context import Span as Span
+from dialoom.rag.context import cited_first as cited_first
 from dialoom.rag.context import context_text as context_text
 from dialoom.rag.context import estimate_tokens as estimate_tokens
 from dialoom.rag.context import limit_per_document as limit_per_document

@@ -6,15 +6,16 @@ import unicodedata
 _OPEN = "[【［"
 _CLOSE = "]】］"
 _LONGEST_HELD = 24
-_BRACKET = re.compile(r"(?<!\\)[\[【［]([^\[\]【】［］\n]{1,60})[\]】］](?!\()")
-_INNER = re.compile(
+BRACKET = re.compile(r"(?<!\\)[\[【［]([^\[\]【】［］\n]{1,60})[\]】］](?!\()")
+INNER = (
     r"\s*(?:sources?|来源|资料)?\s*\^?"
     r"(\d{1,6}(?:\s*[-–—~]\s*\d{1,6})?(?:\s*[,;、]\s*\d{1,6}(?:\s*[-–—~]\s*\d{1,6})?)*)"
-    r"\s*(?:†.*)?",
-    re.IGNORECASE,
+    r"\s*(?:†.*)?"
 )
+"""What stands in a bracket that cites, once it is NFKC; its group holds the numbers. Case does not count."""
+_CITES = re.compile(INNER, re.IGNORECASE)
 _NUMBERS = re.compile(r"(\d+)(?:\s*[-–—~]\s*(\d+))?")
-_FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
+FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
 _BACKTICKS = re.compile(r"`+")
 
 
@@ -78,7 +79,7 @@ class CitationParser:
             mark = line.strip()
             if len(mark) >= len(self._fence) and not mark.strip(self._fence[0]):
                 self._fence = ""
-        elif opened := _FENCE.match(line):
+        elif opened := FENCE.match(line):
             self._fence = opened[1]
         else:
             self._cited |= dict.fromkeys(self._read(line))
@@ -86,11 +87,20 @@ class CitationParser:
     def _read(self, line: str) -> list[int]:
         line = _without_code(line)
         numbers: list[int] = []
-        for bracket in _BRACKET.finditer(line):
-            inner = _INNER.fullmatch(unicodedata.normalize("NFKC", bracket[1]))
-            for first, last in _NUMBERS.findall(inner[1] if inner else ""):
-                numbers += range(max(int(first), 1), min(int(last or first), self._sources) + 1)
+        for bracket in BRACKET.finditer(line):
+            numbers += cited_in(bracket[1], self._sources)
         return numbers
+
+
+def cited_in(inner: str, sources: int) -> list[int]:
+    """The numbers, from 1 to `sources`, that a bracket with `inner` in it cites."""
+    found = _CITES.fullmatch(unicodedata.normalize("NFKC", inner))
+    spans = _NUMBERS.findall(found[1] if found else "")
+    return [
+        number
+        for first, last in spans
+        for number in range(max(int(first), 1), min(int(last or first), sources) + 1)
+    ]
 
 
 def _without_code(line: str) -> str:

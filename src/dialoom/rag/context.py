@@ -78,6 +78,16 @@ def number_sources(hits: Sequence[ScoredChunk], *, max_tokens: int) -> list[Cont
     return [_source(place, hit) for place, (_, hit) in enumerate(merged, 1)]
 
 
+def cited_first(sources: Sequence[ContextSource], order: Sequence[int]) -> list[ContextSource]:
+    """The sources numbered anew: those of the numbers in `order` first, then the others as they were."""
+    places = [number - 1 for number in order]
+    others = sorted(set(range(len(sources))).difference(places))
+    return [
+        msgspec.structs.replace(sources[place], index=index)
+        for index, place in enumerate([*places, *others], 1)
+    ]
+
+
 def context_text(sources: Iterable[ContextSource]) -> str:
     """The sources as one text: a line with number and title above each passage."""
     return "\n\n".join(f"[{source.index}] {source.title}\n{source.text}" for source in sources)

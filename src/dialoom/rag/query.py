@@ -25,13 +25,13 @@ from dialoom.llm import (
     user,
 )
 from dialoom.rag.best_sentence import mark_best_sentences
-from dialoom.rag.cite import CitationParser
-from dialoom.rag.context import ContextSource, context_text, limit_per_document, number_sources
+from dialoom.rag.context import ContextSource, cited_first, context_text, limit_per_document, number_sources
 from dialoom.rag.counts import check_count
 from dialoom.rag.embed import Embedder
 from dialoom.rag.errors import InvalidOptionsError
 from dialoom.rag.fusion import fuse_ranks
 from dialoom.rag.hybrid import HybridRetriever
+from dialoom.rag.renumber import CitationNumbers, renumbered
 from dialoom.rag.rerank import Reranker
 from dialoom.rag.retrieve import Retriever, Search, only
 from dialoom.rag.retrieve_questions import CondenseNode, VaryNode
@@ -111,13 +111,15 @@ class AnswerDelta(msgspec.Struct, frozen=True):
 class AnswerCut(msgspec.Struct, frozen=True, kw_only=True):
     """Emitted once when the answer will not come, or not to its end; `partial` is what had come.
 
-    `code` is that of the error, or `cancelled`; `kind` is the provider's kind of error, else empty.
+    `code` is that of the error, or `cancelled`; `kind` is the provider's kind of error, else empty. `cited`
+    are the numbers in `context_sources` of what `partial` cites as 1, 2 and so on (see `cited_first`).
     """
 
     code: str
     kind: str = ""
     message: str = ""
     partial: str = ""
+    cited: tuple[int, ...] = ()
 
 
 def build_rag_query_graph(
@@ -129,7 +131,8 @@ def build_rag_query_graph(
     those of `chunks` and `context_sources` are for `config` to change. It leaves
     `chunks`, `context`, `context_sources`, `answer`, `answer_sources` (the sources cited), `answer_cited`
     (whether any is), `answer_cited_indexes`, `rag_history` with this turn, and `usage`. While it runs it
-    emits `AnswerDelta`s, and one `AnswerCut` when it fails or is cancelled.
+    emits `AnswerDelta`s, and one `AnswerCut` when it fails or is cancelled. In the end sources are numbered
+    in the order in which the answer cites them; those that it does not cite come last.
     """
     config = config or RagConfig()
     builder = GraphBuilder("rag")
@@ -224,27 +227,30 @@ class AnswerNode:
 
     async def __call__(self, ctx: NodeContext) -> NodeResult:
         sources: list[ContextSource] = list(ctx.state[self._config.sources_channel])
-        parser = CitationParser(len(sources))
+        numbers = CitationNumbers(len(sources))
         said: list[str] = []
         try:
-            response = await self._stream(ctx, sources, parser, said)
+            response = await self._stream(ctx, sources, numbers, said)
         except DialoomError as error:
             kind = error.kind if isinstance(error, ProviderError) else ""
-            partial = "".join(said)
-            await ctx.aemit(AnswerCut(code=error.code, kind=kind, message=str(error), partial=partial))
+            cut = AnswerCut(code=error.code, kind=kind, message=str(error), partial="".join(said))
+            await ctx.aemit(msgspec.structs.replace(cut, cited=tuple(numbers.order)))
             return NodeResult.fail(str(error))
         except (asyncio.CancelledError, Cancelled):
             with suppress(UsageError):  # the reader is far behind; it will not miss this one
-                ctx.emit(AnswerCut(code="cancelled", partial="".join(said)))
+                ctx.emit(AnswerCut(code="cancelled", partial="".join(said), cited=tuple(numbers.order)))
             raise
-        answer = response.text or response.message.refusal
-        cited = parser.cited if response.text else []
+        answer, order = renumbered(response.text, len(sources))
+        answer = answer or response.message.refusal
+        shown = cited_first(sources, order)
         return NodeResult.ok(
             {
                 "answer": answer,
-                "answer_sources": [sources[index - 1] for index in cited],
-                "answer_cited": bool(cited),
-                "answer_cited_indexes": cited,
+                "context": context_text(shown),
+                self._config.sources_channel: shown,
+                "answer_sources": shown[: len(order)],
+                "answer_cited": bool(order),
+                "answer_cited_indexes": [source.index for source in shown[: len(order)]],
                 self._config.history_channel: self._recent(
                     [*self._history(ctx), user(_query(ctx)), assistant(answer)]
                 ),
@@ -253,24 +259,30 @@ class AnswerNode:
         )
 
     async def _stream(
-        self, ctx: NodeContext, sources: list[ContextSource], parser: CitationParser, said: list[str]
+        self, ctx: NodeContext, sources: list[ContextSource], numbers: CitationNumbers, said: list[str]
     ) -> ChatResponse:
-        """Ask, emit what can be shown as it comes, and note all that was said in `said`."""
+        """Ask, emit what can be shown as it comes, and note in `said` what was."""
         options = msgspec.structs.replace(
             self._config.chat, model=self._config.model or self._config.chat.model
         )
         async with self._provider.stream(self._messages(ctx, sources), options) as stream:
-            async for event in stream:
-                if isinstance(event, TextDelta):
-                    said.append(event.text)
-                    if shown := parser.feed(event.text):
-                        await ctx.aemit(AnswerDelta(shown))
-                elif isinstance(event, RefusalDelta):
-                    said.append(event.text)
-                    await ctx.aemit(AnswerDelta(event.text))
-            if rest := parser.close():
+            try:
+                async for event in stream:
+                    if isinstance(event, TextDelta):
+                        await self._show(ctx, numbers.feed(event.text), said)
+                    elif isinstance(event, RefusalDelta):
+                        await self._show(ctx, event.text, said)
+            finally:
+                rest = numbers.close()
+                said.append(rest)
+            if rest:
                 await ctx.aemit(AnswerDelta(rest))
             return stream.response
+
+    async def _show(self, ctx: NodeContext, piece: str, said: list[str]) -> None:
+        if piece:
+            said.append(piece)
+            await ctx.aemit(AnswerDelta(piece))
 
     def _messages(self, ctx: NodeContext, sources: list[ContextSource]) -> list[Message]:
         parts = tuple(

@@ -15,7 +15,7 @@ from dialoom.base.text import one_line
 from dialoom.graph import Chunk as Emitted
 from dialoom.graph import Graph, RunOptions, RunResult
 from dialoom.llm.switch import StopSwitch
-from dialoom.rag.context import source_title
+from dialoom.rag.context import cited_first, source_title
 from dialoom.rag.errors import ManifestMissingError
 from dialoom.rag.hybrid import HybridRetriever
 from dialoom.rag.manifest import check_manifest, manifest_of
@@ -322,7 +322,7 @@ async def _bye() -> AsyncGenerator[Response]:
 def _final(result: RunResult, cut: AnswerCut) -> Response:
     state = result.state
     finished = result.stop_reason == "finished"
-    sources = msgspec.to_builtins(list(state[_USUAL.sources_channel]))
+    sources = msgspec.to_builtins(cited_first(state[_USUAL.sources_channel], cut.cited))
     cited = list(state["answer_cited_indexes"]) if finished else []
     line: Response = {
         "event": "final",
