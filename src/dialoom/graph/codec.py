@@ -12,6 +12,7 @@ from dialoom.graph.checkpoint import Checkpoint
 from dialoom.graph.codec_fields import FieldWriter
 from dialoom.graph.codec_types import TypeCodec, TypeRegistry
 from dialoom.graph.codec_values import Misfit, Tagged, ValueReader, ValueWriter, tagged_text
+from dialoom.graph.note_changes import without_known
 from dialoom.graph.state import EMPTY, State
 
 COMPRESS_FROM: Final = 64 * 1024
@@ -51,7 +52,12 @@ class CheckpointCodec:
         self._reader = ValueReader(registry, text=text)
 
     def encode(self, checkpoint: Checkpoint, *, omit: frozenset[str] = STATE) -> bytes:
-        """Return the fields of `checkpoint` except `omit`. Raises StoreError naming what cannot be stored."""
+        """Return the fields of `checkpoint` except `omit`; without the state only what changed of the notes.
+
+        Raises StoreError naming what cannot be stored.
+        """
+        if "state" in omit and checkpoint.parent_id is not None:
+            checkpoint = msgspec.structs.replace(checkpoint, frontier=without_known(checkpoint.frontier))
         try:
             data = self._encode(self._fields.fields(checkpoint, omit=omit))
         except (Misfit, UnicodeEncodeError):

@@ -11,6 +11,7 @@ from dialoom.graph.commit import Step
 from dialoom.graph.frontier import Frontier
 from dialoom.graph.log import AppendLog
 from dialoom.graph.names import START
+from dialoom.graph.note_changes import following
 from dialoom.graph.ops import Op
 from dialoom.graph.plan import follow
 from dialoom.graph.position import AT_START, Position, Start, StoreAccess, find
@@ -108,7 +109,7 @@ def _saved(setup: Setup, thread_id: str, position: Position, step: Step) -> Chec
         step=0,
         created=setup.clock.now(),
         fingerprint=setup.fingerprint,
-        frontier=step.frontier,
+        frontier=following(position.frontier, step.frontier),
         ops=(*position.rewrites, *step.ops),
         state=step.state,
         interrupts=step.frontier.interrupts,

@@ -6,6 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from dialoom.graph.names import START
+from dialoom.graph.ops import Op
 
 
 class Send(msgspec.Struct, frozen=True):
@@ -40,7 +41,7 @@ class TaskNote(msgspec.Struct, frozen=True, kw_only=True):
 
     `answers` and `once` pair a key with the value its question or its effect came to. While there are
     `questions` the task does not run. `results` are of the items of a map that are through, by index.
-    `child` is where its subgraph stands.
+    `child` is where its subgraph stands. The first `kept` of `once` are in the checkpoint before too.
     """
 
     node: str
@@ -50,6 +51,7 @@ class TaskNote(msgspec.Struct, frozen=True, kw_only=True):
     questions: tuple[Interrupt, ...] = ()
     results: tuple[tuple[int, Any], ...] = ()
     child: "ChildNote | None" = None
+    kept: int = 0
 
     @property
     def says_anything(self) -> bool:
@@ -60,13 +62,17 @@ class ChildNote(msgspec.Struct, frozen=True, kw_only=True):
     """Where the subgraph of a task stands.
 
     `touched` are the channels it has written to. `given` has, of what it began with, the lengths of logs and
-    the values that a reducer needs to tell what was added.
+    the values that a reducer needs to tell what was added. `version` counts its supersteps over all runs.
+    When it `follows` what the checkpoint before says of it, `ops` lead from there to `state`.
     """
 
     state: Mapping[str, Any]
     frontier: "Frontier"
     touched: tuple[str, ...] = ()
     given: tuple[tuple[str, Any], ...] = ()
+    version: int = 0
+    ops: tuple[Op, ...] = ()
+    follows: bool = False
 
 
 class JoinCount(msgspec.Struct, frozen=True):

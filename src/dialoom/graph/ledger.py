@@ -6,6 +6,7 @@ from typing import Protocol
 from dialoom.graph.checkpoint import Checkpoint
 from dialoom.graph.commit import Step
 from dialoom.graph.frontier import TaskNote
+from dialoom.graph.note_changes import following
 from dialoom.graph.position import AT_START, Position
 from dialoom.graph.setup import Setup
 
@@ -82,7 +83,7 @@ class Ledger:
             step=number,
             created=setup.clock.now(),
             fingerprint=setup.fingerprint,
-            frontier=step.frontier,
+            frontier=following(position.frontier, step.frontier),
             ops=step.ops,
             state=step.state,
             interrupts=step.frontier.interrupts if step.frontier.notes else (),

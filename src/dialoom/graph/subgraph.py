@@ -50,6 +50,8 @@ class ChildSaver:
             frontier=checkpoint.frontier,
             touched=tuple(dict.fromkeys((*self.note.touched, *written))),
             given=self.note.given,
+            version=checkpoint.version,
+            ops=checkpoint.ops,
         )
         self._nest.heartbeat()
         self._nest.memo.stand(self.note)
@@ -90,7 +92,7 @@ class Subgraph:
         checkpoint = Checkpoint(
             id="",
             thread_id=ctx.thread_id,
-            version=0,
+            version=note.version,
             parent_id=None,
             run_id=ctx.run_id,
             step=0,

@@ -7,6 +7,9 @@ import msgspec
 
 from dialoom.base.errors import ConflictError, StoreError
 from dialoom.graph.checkpoint import Checkpoint, replay
+from dialoom.graph.codec import UnreadableError
+from dialoom.graph.frontier import Frontier
+from dialoom.graph.note_changes import with_known
 from dialoom.graph.state import EMPTY
 
 SNAPSHOT_FLOOR: Final = 64 * 1024
@@ -65,8 +68,18 @@ def after(head: Head | None, checkpoint: Checkpoint, size: int, *, delta: bool) 
 
 
 def with_states(chain: Iterable[Checkpoint]) -> Iterator[Checkpoint]:
-    """Give each checkpoint of a chain its state: the first brings its own or begins with none."""
-    state = EMPTY
+    """Give each checkpoint of a chain its state and notes: the first brings its own or begins with none.
+
+    Raises UnreadableError when one follows notes that the one before has not.
+    """
+    state, frontier = EMPTY, Frontier()
     for at, checkpoint in enumerate(chain):
         state = checkpoint.state if at == 0 and checkpoint.state else replay(state, checkpoint.ops)
-        yield msgspec.structs.replace(checkpoint, state=state)
+        try:
+            frontier = with_known(frontier, checkpoint.frontier) if at else checkpoint.frontier
+        except ValueError as error:
+            raise UnreadableError(
+                f"checkpoint {checkpoint.version} of thread {checkpoint.thread_id!r} cannot be read: {error};"
+                " restore the file, or erase the thread"
+            ) from error
+        yield msgspec.structs.replace(checkpoint, state=state, frontier=frontier)
