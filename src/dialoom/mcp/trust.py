@@ -20,7 +20,6 @@ from dialoom.mcp.redact import redact_fields
 from dialoom.net.address import safe_url
 
 _WRITABLE_BY_OTHERS: Final = 0o022
-_MAX_APPROVAL_BYTES: Final = 1 << 20
 _WHAT_RUNS: Final = (
     "transport",
     "command",
@@ -110,12 +109,6 @@ class TrustStore:
         file.unlink(missing_ok=True)
         return existed
 
-    def approvals(self) -> tuple[Approval, ...]:
-        """Return all approvals, in the order of their keys; a file that is none is left out."""
-        self._refuse_shared()
-        read = (_read(path) for path in sorted(self._folder.glob("*.json")))
-        return tuple(approval for approval in read if approval)
-
     def cleared(self, found: FoundServer) -> MCPServerConfig:
         """Return the config of `found`, for a connection.
 
@@ -166,14 +159,6 @@ def _named(words: str, names: Iterable[str]) -> str:
 def _quoted(word: str) -> str:
     plain = one_line(word, 1000)
     return plain if plain == word and word and not set(word) & set(" \"'\\") else repr(plain)
-
-
-def _read(path: Path) -> Approval | None:
-    try:
-        with path.open("rb") as file:
-            return msgspec.json.decode(file.read(_MAX_APPROVAL_BYTES), type=Approval)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-        return None
 
 
 def _shown(found: FoundServer) -> str:

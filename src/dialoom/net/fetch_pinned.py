@@ -5,9 +5,9 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Protocol, cast
 
-from dialoom.base.text import one_line
+from dialoom.net.httpx2_transport import translated
 from dialoom.net.resolve import UrlResolution
-from dialoom.net.transport import HttpTimeouts, TransportError
+from dialoom.net.transport import HttpTimeouts
 
 if TYPE_CHECKING:
     import httpx2
@@ -65,18 +65,18 @@ class PinnedFetcher:
     async def get(self, resolution: UrlResolution, timeouts: HttpTimeouts) -> AsyncGenerator[UrlReply]:
         import httpx2
 
-        place = resolution.target.shown()
+        url = resolution.target.url
         try:
             async with httpx2.AsyncHTTPTransport(
                 verify=self._context(resolution.target.scheme), trust_env=False
             ) as transport:
                 response = await transport.handle_async_request(_request(resolution, timeouts))
                 try:
-                    yield _Reply(response, place)
+                    yield _Reply(response, url)
                 finally:
                     await response.aclose()
         except httpx2.TransportError as error:
-            raise _translated(error, place) from error
+            raise translated(error, url) from error
 
     def _context(self, scheme: str) -> ssl.SSLContext:
         import httpx2
@@ -90,13 +90,13 @@ class PinnedFetcher:
 class _Reply:
     """`UrlReply` over a response of httpx2."""
 
-    def __init__(self, response: "httpx2.Response", place: str) -> None:
+    def __init__(self, response: "httpx2.Response", url: str) -> None:
         self.status = response.status_code
         self.headers: Mapping[str, str] = {name.lower(): value for name, value in response.headers.items()}
         self.dns_pinned = True
         self.peer = _peer(response.extensions.get("network_stream"))
         self._response = response
-        self._place = place
+        self._url = url
 
     async def aiter_raw(self) -> AsyncIterator[bytes]:
         import httpx2
@@ -105,7 +105,7 @@ class _Reply:
             async for piece in self._response.aiter_raw():
                 yield piece
         except httpx2.TransportError as error:
-            raise _translated(error, self._place) from error
+            raise translated(error, self._url) from error
 
 
 class _Stream(Protocol):
@@ -129,18 +129,3 @@ def _request(resolution: UrlResolution, timeouts: HttpTimeouts) -> "httpx2.Reque
         headers={"host": target.authority, **_HEADERS},
         extensions={"timeout": limits.as_dict(), "sni_hostname": target.host},
     )
-
-
-def _translated(error: "httpx2.TransportError", place: str) -> TransportError:
-    import httpx2
-
-    why = one_line(str(error), 80) or type(error).__name__
-    match error:
-        case httpx2.ConnectTimeout() | httpx2.ConnectError():
-            return TransportError("connect", f"cannot reach {place}: {why}")
-        case httpx2.TimeoutException():
-            return TransportError("timeout", f"{place} did not answer in time")
-        case httpx2.NetworkError() | httpx2.RemoteProtocolError():
-            return TransportError("closed", f"{place} closed the connection: {why}")
-        case _:
-            return TransportError("protocol", f"{place} sent what cannot be read: {why}")

@@ -113,7 +113,7 @@ class _Body:
         except StopAsyncIteration:
             raise
         except Exception as error:
-            raise _translated(error, self._url) from error
+            raise translated(error, self._url) from error
         self._left -= len(piece)
         if self._left < 0:
             raise self.too_large(self._max_bytes)
@@ -176,10 +176,11 @@ def _foreign_errors(url: str) -> Generator[None]:
     except UsageError:
         raise
     except Exception as error:  # seam: whatever httpx2 raises becomes ours
-        raise _translated(error, url) from error
+        raise translated(error, url) from error
 
 
-def _translated(error: Exception, url: str) -> TransportError:
+def translated(error: Exception, url: str) -> TransportError:
+    """Return what an error of httpx2 means, in words that hold no secret of `url`."""
     import httpx2
 
     place = safe_url(url)

@@ -9,10 +9,10 @@ The tests are coroutines; run them with pytest-asyncio in auto mode.
 """
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
-from dialoom.base.errors import ConflictError, DialoomError, UsageError
+from dialoom.base.errors import ConflictError, UsageError
 from dialoom.base.ids import new_id
 from dialoom.conversation.conversation import Conversation
 from dialoom.conversation.entries import CardEntry, Entry, TextEntry
@@ -20,6 +20,7 @@ from dialoom.conversation.header import Header, HeaderChange
 from dialoom.conversation.records import Append, Truncate, fold
 from dialoom.conversation.store import ConversationNotFoundError, ListedConversationStore
 from dialoom.llm.messages import ToolCall
+from dialoom.testing.conversation_steps import created, refuses
 
 HOSTILE_IDS = ("", "..", "../a", "a/b", "a\\b", "a\x00b", "CON", "nul", "COM1", "%2e%2e", "a" * 65, "名", ".")
 
@@ -67,7 +68,7 @@ class ConversationStoreContract:
         return store
 
     async def test_what_was_appended_is_loaded_in_order(self, store: ListedConversationStore) -> None:
-        conversation = await _created(store)
+        conversation = await created(store)
         entries = [_said("user", "hi"), _said("assistant", "hello"), _card("c1", "a"), _said("user", "bye")]
         for entry in entries:
             await store.append(conversation.id, [Append(entry)])
@@ -91,7 +92,7 @@ class ConversationStoreContract:
         assert (loaded.header, loaded.records) == (header, tuple(records))
 
     async def test_every_kind_of_text_comes_back_unchanged(self, store: ListedConversationStore) -> None:
-        conversation = await _created(store)
+        conversation = await created(store)
         entries = [
             *(_said("user", text) for text in AWKWARD_TEXTS),
             *(TextEntry(role="assistant", content="", reasoning=text) for text in AWKWARD_TEXTS),
@@ -109,7 +110,7 @@ class ConversationStoreContract:
         assert (await (await self.reopen(store)).load(conversation.id)).entries == tuple(entries)
 
     async def test_a_key_delivered_twice_adds_one_entry(self, store: ListedConversationStore) -> None:
-        conversation = await _created(store)
+        conversation = await created(store)
         once = Append(_said("assistant", "once"), "run/1/0")
         assert await store.append(conversation.id, [once, once]) == 1
         assert await store.append(conversation.id, [Truncate(0)]) == 2
@@ -118,7 +119,7 @@ class ConversationStoreContract:
         assert (await store.load(conversation.id)).entries == (_said("user", "next"),)
 
     async def test_truncating_hides_and_keeps(self, store: ListedConversationStore) -> None:
-        conversation = await _created(store)
+        conversation = await created(store)
         records = [Append(_said("user", text)) for text in "abc"]
         assert await store.append(conversation.id, [*records, Truncate(1)]) == 4
         assert await store.append(conversation.id, [Truncate(1)]) == 4
@@ -129,7 +130,7 @@ class ConversationStoreContract:
     async def test_writers_at_once_lose_nothing_and_keep_their_order(
         self, store: ListedConversationStore
     ) -> None:
-        conversation = await _created(store)
+        conversation = await created(store)
 
         async def write(writer: int) -> None:
             for at in range(10):
@@ -144,29 +145,29 @@ class ConversationStoreContract:
             assert own == [f"{writer}:{at}:{half}" for at in range(10) for half in "ab"]
 
     async def test_loading_gives_an_object_of_its_own(self, store: ListedConversationStore) -> None:
-        conversation = await _created(store)
+        conversation = await created(store)
         (await store.load(conversation.id)).append(_said("user", "not stored"))
         assert (await store.load(conversation.id)).entries == ()
 
     async def test_an_id_names_one_conversation(self, store: ListedConversationStore) -> None:
-        conversation = await _created(store)
-        await _refuses(ConflictError, store.create(conversation))
+        conversation = await created(store)
+        await refuses(ConflictError, store.create(conversation))
         await store.delete(conversation.id)
-        await _refuses(ConversationNotFoundError, store.load(conversation.id))
+        await refuses(ConversationNotFoundError, store.load(conversation.id))
         await store.create(conversation)
         assert (await store.load(conversation.id)).header == conversation.header
 
     async def test_an_unknown_or_hostile_id_is_one_clear_error(self, store: ListedConversationStore) -> None:
-        await _refuses(ConversationNotFoundError, store.load(new_id()))
-        await _refuses(ConversationNotFoundError, store.append(new_id(), [Truncate(0)]))
-        await _refuses(ConversationNotFoundError, store.update(new_id(), HeaderChange(title="x")))
-        await _refuses(ConversationNotFoundError, store.delete(new_id()))
-        await _refuses(ConversationNotFoundError, store.window(new_id()))
+        await refuses(ConversationNotFoundError, store.load(new_id()))
+        await refuses(ConversationNotFoundError, store.append(new_id(), [Truncate(0)]))
+        await refuses(ConversationNotFoundError, store.update(new_id(), HeaderChange(title="x")))
+        await refuses(ConversationNotFoundError, store.delete(new_id()))
+        await refuses(ConversationNotFoundError, store.window(new_id()))
         for hostile in HOSTILE_IDS:
-            await _refuses(UsageError, store.load(hostile))
+            await refuses(UsageError, store.load(hostile))
 
     async def test_title_mode_and_settings_change_and_stay(self, store: ListedConversationStore) -> None:
-        conversation = await _created(store, "before")
+        conversation = await created(store, "before")
         change = HeaderChange(title="after", workflow_mode="free", settings={"a": 1})
         changed = await store.update(conversation.id, change)
         assert (changed.title, changed.workflow_mode, changed.settings) == ("after", "free", {"a": 1})
@@ -177,7 +178,7 @@ class ConversationStoreContract:
         conversation = Conversation(Header(id="one", title="Wells", created=5, updated=6, settings={"k": 1}))
         await store.create(conversation)
         assert await store.header("one") == conversation.header
-        await _refuses(ConversationNotFoundError, store.header("two"))
+        await refuses(ConversationNotFoundError, store.header("two"))
 
     async def test_branches_are_found_from_what_they_replace(self, store: ListedConversationStore) -> None:
         await store.create(Conversation(Header(id="root", created=1, updated=1)))
@@ -190,7 +191,7 @@ class ConversationStoreContract:
         assert len(await store.branches("root")) == 3
 
     async def test_a_listing_goes_through_all_once_newest_first(self, store: ListedConversationStore) -> None:
-        ids = [(await _created(store, f"n{at}", updated=1e9 + at // 2)).id for at in range(7)]
+        ids = [(await created(store, f"n{at}", updated=1e9 + at // 2)).id for at in range(7)]
         seen: list[Header] = []
         cursor: str | None = None
         for _ in range(4):
@@ -202,16 +203,16 @@ class ConversationStoreContract:
         assert [header.updated for header in seen] == sorted((each.updated for each in seen), reverse=True)
 
     async def test_what_was_changed_last_is_listed_first(self, store: ListedConversationStore) -> None:
-        older = await _created(store, updated=1e9)
-        await _created(store, updated=1e9 + 1)
+        older = await created(store, updated=1e9)
+        await created(store, updated=1e9 + 1)
         await store.append(older.id, [Append(_said("user", "again"))])
         assert (await store.page(limit=1)).headers == ((await store.load(older.id)).header,)
 
     async def test_search_finds_titles_and_visible_text_in_any_language(
         self, store: ListedConversationStore
     ) -> None:
-        by_title = await _created(store, "Kriging of Wells")
-        by_text = await _created(store)
+        by_title = await created(store, "Kriging of Wells")
+        by_text = await created(store)
         records = [Append(_said("user", "请用克里金法")), Append(_said("user", "secret plan")), Truncate(1)]
         await store.append(by_text.id, records)
         assert await _found(store, "kriging") == [by_title.id]
@@ -222,25 +223,25 @@ class ConversationStoreContract:
         self, store: ListedConversationStore
     ) -> None:
         texts = ("Grid of 25m cells, drawn as contours", "网格化：克里金法", "Ｆｕｌｌ width", "Ａ網")
-        ids = [(await _created(store)).id for _ in texts]
+        ids = [(await created(store)).id for _ in texts]
         for conversation_id, text in zip(ids, texts, strict=True):
             await store.append(conversation_id, [Append(_said("user", text)), Append(_said("user", "other"))])
         for query, places in _SEARCHES.items():
             assert sorted(await _found(store, query)) == sorted(ids[place] for place in places), query
         assert len(await _found(store, " \n")) == len(texts)
         for query in ("x" * 1001, "word " * 33):
-            await _refuses(UsageError, store.page(query=query))
+            await refuses(UsageError, store.page(query=query))
 
     async def test_a_found_listing_goes_on_behind_its_cursor(self, store: ListedConversationStore) -> None:
-        wanted = [(await _created(store, f"wells {at}", updated=1e9 + at)).id for at in range(5)]
-        await _created(store, "maps", updated=1e9 + 2.5)
+        wanted = [(await created(store, f"wells {at}", updated=1e9 + at)).id for at in range(5)]
+        await created(store, "maps", updated=1e9 + 2.5)
         first = await store.page(query="wells", limit=3)
         rest = await store.page(query="wells", cursor=first.cursor, limit=3)
         assert [header.id for header in (*first.headers, *rest.headers)] == wanted[::-1]
         assert rest.cursor is None
 
     async def test_a_new_title_is_found_and_the_old_is_not(self, store: ListedConversationStore) -> None:
-        conversation = await _created(store, "before")
+        conversation = await created(store, "before")
         await store.update(conversation.id, HeaderChange(title="after"))
         assert await _found(store, "after") == [conversation.id]
         assert await _found(store, "before") == []
@@ -248,7 +249,7 @@ class ConversationStoreContract:
         assert await _found(store, "after") == []
 
     async def test_a_window_reads_the_newest_and_then_backwards(self, store: ListedConversationStore) -> None:
-        conversation = await _created(store)
+        conversation = await created(store)
         entries = [_said("user", str(at)) for at in range(10)]
         await store.append(conversation.id, [*map(Append, entries), Append(_said("user", "x")), Truncate(10)])
         newest = await store.window(conversation.id, limit=4)
@@ -261,41 +262,23 @@ class ConversationStoreContract:
     async def test_limits_and_cursors_from_elsewhere_are_refused(
         self, store: ListedConversationStore
     ) -> None:
-        conversation = await _created(store)
+        conversation = await created(store)
         for limit in (0, -1, 201):
-            await _refuses(UsageError, store.page(limit=limit))
-            await _refuses(UsageError, store.window(conversation.id, limit=limit))
+            await refuses(UsageError, store.page(limit=limit))
+            await refuses(UsageError, store.window(conversation.id, limit=limit))
         for cursor in ("", "x", "é", "W10="):
-            await _refuses(UsageError, store.page(cursor=cursor))
+            await refuses(UsageError, store.page(cursor=cursor))
 
     async def test_the_log_is_what_its_records_fold_to(self, store: ListedConversationStore) -> None:
-        conversation = await _created(store)
+        conversation = await created(store)
         records = [Append(_said("user", "a")), Truncate(0), Append(_said("user", "b")), Truncate(5)]
         await store.append(conversation.id, records)
         loaded = await store.load(conversation.id)
         assert loaded.entries == fold(records) == fold(loaded.records)
 
 
-async def _created(
-    store: ListedConversationStore, title: str = "", *, updated: float = 1_700_000_000.0
-) -> Conversation:
-    conversation = Conversation(Header(id=new_id(), title=title, created=updated, updated=updated))
-    await store.create(conversation)
-    return conversation
-
-
 async def _found(store: ListedConversationStore, query: str) -> list[str]:
     return [header.id for header in (await store.page(query=query)).headers]
-
-
-async def _refuses(expected: type[DialoomError], call: Awaitable[object]) -> None:
-    refusal = None
-    try:
-        await call
-    except expected as error:
-        refusal = str(error)
-    assert refusal is not None, f"the call was not refused with {expected.__name__}"
-    assert "\n" not in refusal
 
 
 def _said(role: Literal["user", "assistant"], content: str) -> TextEntry:

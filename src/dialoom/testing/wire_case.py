@@ -28,6 +28,7 @@ from dialoom.testing.wire import WireReply, split_bytes
 
 MAX_CASE_BYTES = 16 * 1024 * 1024
 Node: TypeAlias = Mapping[str, object]
+"""An object of JSON."""
 
 
 class RecordedReply(msgspec.Struct, frozen=True, kw_only=True):

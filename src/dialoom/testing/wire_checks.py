@@ -1,6 +1,6 @@
 """What is wrong with what a provider made of a wire case, in words; nothing when all is right."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import cast
 
@@ -12,8 +12,7 @@ from dialoom.llm.json_values import fields_of, items_of, text_of
 from dialoom.llm.messages import ToolCall
 from dialoom.llm.response import ChatResponse
 from dialoom.testing.wire import WireRequest
-
-Node = Mapping[str, object]
+from dialoom.testing.wire_case import Node
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,6 +2,7 @@
 
 import importlib
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import ModuleType
 from typing import Final, Protocol, TypeAlias, cast
 
@@ -72,14 +73,10 @@ def _idw(params: Params, search: Search, points: Floats) -> Estimator:
     return _by_neighbours(points, search, weigh)
 
 
-def _linear(_params: Params, _search: Search, points: Floats) -> Estimator:
-    mesh = _triangulated(points, "linear gridding")
-    return cast("Estimator", _scipy("scipy.interpolate").LinearNDInterpolator(mesh, points[:, 2]))
-
-
-def _cubic(_params: Params, _search: Search, points: Floats) -> Estimator:
-    mesh = _triangulated(points, "cubic gridding")
-    return cast("Estimator", _scipy("scipy.interpolate").CloughTocher2DInterpolator(mesh, points[:, 2]))
+def _by_mesh(name: str, _params: Params, _search: Search, points: Floats) -> Estimator:
+    """Estimate within triangles, by the interpolator of SciPy that is called `name`."""
+    mesh = _triangulated(points, "gridding by triangles")
+    return cast("Estimator", getattr(_scipy("scipy.interpolate"), name)(mesh, points[:, 2]))
 
 
 def _rbf(params: Params, search: Search, points: Floats) -> Estimator:
@@ -101,8 +98,8 @@ METHODS: Final[Mapping[str, Callable[[Params, Search, Floats], Estimator]]] = {
     "nearest": _nearest,
     "idw": _idw,
     "moving_average": _moving_average,
-    "linear": _linear,
-    "cubic": _cubic,
+    "linear": partial(_by_mesh, "LinearNDInterpolator"),
+    "cubic": partial(_by_mesh, "CloughTocher2DInterpolator"),
     "rbf": _rbf,
 }
 
