@@ -79,10 +79,8 @@ class KnowledgeWork:
             raise UsageError("give the id of an uploaded file, or an address, one of the two")
         if given.file_id is not None:
             info = await asyncio.to_thread(work.desk.keep.files.find, given.file_id)
-            place = await self._bases.add_file(base.id, info, work.desk.keep.files.path(info.id))
-            source = KnowledgeSource(
-                id=place, label=info.name, bytes=info.size, status="loading", kind="file"
-            )
+            name = await self._bases.add_file(base.id, info, work.desk.keep.files.path(info.id))
+            source = KnowledgeSource(id=name, label=info.name, bytes=info.size, status="loading", kind="file")
         else:
             url = given.url or ""
             if not url.startswith(("http://", "https://")) or len(url) > 4096:
@@ -101,7 +99,7 @@ class KnowledgeWork:
         card = _card(work)
         base = await self._writable(card)
         source = _source(card, cast("RemoveSource", work.given).source_id)
-        await base.ask(Delete(documents=[source.id]))
+        await base.ask(Delete(documents=[self._bases.document(base.id, source.id)]))
         rest = [each for each in card.sources if each.id != source.id]
         return card.changed(sources=[each.stored() for each in rest], totals=await _totals(base))
 
@@ -142,8 +140,9 @@ class KnowledgeWork:
 
     async def _take_in(self, work: CardWork, base: OpenBase, source: KnowledgeSource) -> None:
         """Read one source and show on the card what came of it."""
+        place = self._bases.document(base.id, source.id)
         try:
-            report = msgspec.convert((await base.ask(Ingest(paths=[source.id], replace=True)))[-1], _Report)
+            report = msgspec.convert((await base.ask(Ingest(paths=[place], replace=True)))[-1], _Report)
             totals = await _totals(base)
         except DialoomError as error:
             report, totals = _Report(failures=[_Failed(error.code, str(error))]), None

@@ -3,8 +3,9 @@
 import asyncio
 import shutil
 from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import msgspec
 
@@ -13,9 +14,11 @@ from dialoom.base.ids import new_id
 from dialoom.base.text import one_line
 from dialoom.llm import Provider
 from dialoom.rag import Embedder, HashEmbedder, LoadOptions, RagConfig, SlidingWindowChunker
+from dialoom.rag.loaders.load import document_id
 from dialoom.rag.service import RagService, Response, ServiceAccess, ServiceSettings
 from dialoom.rag.service.requests import AnyRequest, SearchChunks
 from dialoom.server.files import StoredFile, safe_name
+from dialoom.server.own_paths import OwnPaths, common_folder
 from dialoom.server.problems import ProblemError, not_found
 from dialoom.stores import SqliteVectorStore
 
@@ -35,27 +38,36 @@ class MountedBase(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OpenBase:
-    """One knowledge base in use."""
+    """One knowledge base in use. Its answers name documents by their place in it, never by folders."""
 
     def __init__(
-        self, base_id: str, mounted: MountedBase, store: SqliteVectorStore, service: RagService
+        self,
+        base_id: str,
+        mounted: MountedBase,
+        store: SqliteVectorStore,
+        service: RagService,
+        *,
+        paths: OwnPaths,
     ) -> None:
         self.id = base_id
         self.name = mounted.name
         self.read_only = mounted.read_only
         self._store = store
         self._service = service
+        self._paths = paths
 
     async def ask(self, request: AnyRequest) -> list[Response]:
         """Return every line of the answer. Raises `ProblemError` when the last one is a refusal."""
-        lines = [line async for line in self._service.answer(request)]
+        lines = [line async for line in self.answer(request)]
         if not lines[-1].get("ok"):
             raise refusal(lines[-1])
         return lines
 
-    def answer(self, request: AnyRequest) -> AsyncGenerator[Response]:
-        """Return the lines as they come; the last one may be a refusal."""
-        return self._service.answer(request)
+    async def answer(self, request: AnyRequest) -> AsyncGenerator[Response]:
+        """Yield the lines as they come; the last one may be a refusal."""
+        async with aclosing(self._service.answer(request)) as lines:
+            async for line in lines:
+                yield cast("Response", self._paths.told(line))
 
     def close(self) -> None:
         self._service.cancel_all()
@@ -124,15 +136,22 @@ class KnowledgeBases:
             return self._open[base_id]
 
     async def add_file(self, base_id: str, info: StoredFile, content: Path) -> str:
-        """Put an uploaded file among a base's documents, under its own name; return where it lies."""
-        place = self._folder / base_id / "docs" / safe_name(info.name)
+        """Put an uploaded file among a base's documents; return its name there."""
+        name = safe_name(info.name)
+        place = self._docs(base_id) / name
 
         def copy() -> None:
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(content, place)
 
         await _on_disk(copy)
-        return str(place)
+        return name
+
+    def document(self, base_id: str, name: str) -> str:
+        """Return the id of a document in its index: a web page's address, or where the named file lies."""
+        if name.startswith(("http://", "https://")):
+            return name
+        return document_id(self._docs(base_id) / Path(name).name)
 
     async def passages(self, base_id: str, question: str, *, k: int | None = None) -> list[object]:
         """Return the numbered passages, at most `k`, of one base that a question is to be answered from."""
@@ -150,6 +169,9 @@ class KnowledgeBases:
         """Let go of every index."""
         while self._open:
             self._open.popitem()[1].close()
+
+    def _docs(self, base_id: str) -> Path:
+        return self._folder / base_id / "docs"
 
     def _made(self) -> list[str]:
         return sorted(path.parent.name for path in self._folder.glob("*/about.json"))
@@ -173,7 +195,11 @@ class KnowledgeBases:
         except BaseException:
             store.close()
             raise
-        return OpenBase(base_id, mounted, store, service)
+        own = document_id(self._docs(base_id))
+        documents = await asyncio.to_thread(store.documents)
+        others = common_folder(each for each in documents if not each.startswith(f"{own}/"))
+        paths = OwnPaths(own, others)
+        return OpenBase(base_id, mounted, store, service, paths=paths)
 
     def _find(self, base_id: str) -> MountedBase:
         folder = self._folder / base_id

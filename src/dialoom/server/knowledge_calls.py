@@ -152,9 +152,10 @@ class KnowledgeCalls:
         if (wanted.url is None) == (not wanted.file_ids):
             raise UsageError("give fileIds or a url, one of the two")
         infos = [await asyncio.to_thread(self._files.find, each) for each in wanted.file_ids]
-        paths = [await self._bases.add_file(base.id, each, self._files.path(each.id)) for each in infos]
+        names = [await self._bases.add_file(base.id, each, self._files.path(each.id)) for each in infos]
+        paths = [self._bases.document(base.id, each) for each in names or [wanted.url or ""]]
         job = new_id()
-        self._background.start(self._take_in(base, job, paths or [wanted.url or ""]), f"ingest {base.id}")
+        self._background.start(self._take_in(base, job, paths), f"ingest {base.id}")
         return Started(job)
 
     async def query(self, call: Call[Nothing, Question]) -> Fields | Response:

@@ -14,6 +14,7 @@ from dialoom.conversation.cards.form_check import InvalidAnswersError
 from dialoom.conversation.store import ConversationNotFoundError
 from dialoom.dialog.errors import AlreadyAnsweredError, DialogClosedError, RunInProgressError
 from dialoom.llm import ProviderError
+from dialoom.server.own_paths import without_folders
 
 _log = logging.getLogger("dialoom.server")
 
@@ -140,6 +141,9 @@ def problem_of(error: Exception) -> ProblemError:
             return ProblemError(422, "invalid_input", str(error), params=params)
         case RunInProgressError(run_id=run_id):
             return ProblemError(409, "run_active", str(error), params={"runId": run_id})
+        case StoreError():
+            status = next(status for kind, status in _STATUSES if isinstance(error, kind))
+            return ProblemError(status, error.code, one_line(without_folders(str(error)), 500))
         case DialoomError():
             status = next((status for kind, status in _STATUSES if isinstance(error, kind)), 422)
             return ProblemError(status, error.code, one_line(str(error), 500))
