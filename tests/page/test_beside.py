@@ -267,6 +267,24 @@ def test_cards_tell_in_chinese_what_went_wrong_by_its_code(browser: Browser, sta
     context.close()
 
 
+def test_a_title_is_changed_in_the_list_and_escape_leaves_it(page: Page, stage: Stage) -> None:
+    looked_at(page, stage, text("user", "hello"), title="Before")
+    title = page.locator(".title h1")
+    for key, written, kept in (
+        ("Escape", "Not this", "Before"),
+        ("Enter", "After", "After"),
+        ("Tab", "", "Untitled"),
+    ):
+        page.hover(".row.chosen")
+        page.click(".row.chosen .menu .icon-button")
+        page.click("text=Rename")
+        page.fill(".renaming input", written)
+        page.keyboard.press(key)
+        expect(page.locator(".renaming")).to_have_count(0)
+        expect(title).to_have_text(kept)
+        expect(page.locator(".row.chosen .name")).to_have_text(kept)
+
+
 def test_between_two_conversations_there_is_no_empty_page_and_the_panel_stays(
     page: Page, stage: Stage
 ) -> None:

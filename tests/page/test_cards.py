@@ -70,6 +70,16 @@ def test_a_form_is_checked_on_the_page_submitted_once_and_kept(page: Page, stage
     assert "amount=12.5" in note(stage, known)
 
 
+def test_a_card_that_changes_is_no_new_message(page: Page, stage: Stage) -> None:
+    opened(page, stage, refund_form(), *(card("Plot", id=f"p{at}", title=f"Map {at}") for at in range(12)))
+    page.evaluate("document.querySelector('.transcript').scrollTop = 0")
+    page.fill("[data-field=order]", "1")
+    page.fill("[data-field=amount]", "2")
+    page.click("text=Submit")
+    expect(page.locator(".badge.submitted")).to_be_visible()
+    expect(page.locator(".new-pill")).to_have_count(0)
+
+
 def test_half_filled_forms_keep_their_own_words(page: Page, stage: Stage) -> None:
     known = opened(page, stage, refund_form())
     other = stage.conversation(refund_form(), title="Other")

@@ -1,6 +1,7 @@
 /** The list of conversations. */
 
 import { useEffect, useRef, useState } from "react";
+import type { KeyboardEvent } from "react";
 import { api, exportUrl } from "../api";
 import { currentLanguage, day, t, time } from "../i18n/i18n";
 import type { Language } from "../i18n/i18n";
@@ -12,6 +13,7 @@ import type { Header } from "../wire";
 import { Icon, IconButton } from "./icons";
 import { Menu } from "./Menu";
 import { applyTheme, isDark, theme } from "./theme";
+import { useEnter } from "./useEnter";
 
 const TYPING_MS = 200;
 
@@ -91,15 +93,7 @@ function Search() {
 function Row({ row, isVersion, chosen, onChosen }: { row: Header; isVersion: boolean; chosen: boolean; onChosen: () => void }) {
   const [editing, setEditing] = useState(false);
   const title = row.title || t("untitled");
-  if (editing) {
-    return (
-      <li>
-        <form onSubmit={(event) => { event.preventDefault(); const title = new FormData(event.currentTarget).get("title"); void rename(row.id, String(title)); setEditing(false); }}>
-          <input name="title" defaultValue={row.title} aria-label={t("title")} autoFocus maxLength={200} onBlur={() => setEditing(false)} />
-        </form>
-      </li>
-    );
-  }
+  if (editing) return <Renaming row={row} onClose={() => setEditing(false)} />;
   return (
     <li className={`row ${chosen ? "chosen" : ""} ${isVersion ? "version" : ""}`}>
       <a href={`/c/${row.id}`} aria-current={chosen ? "page" : undefined} onClick={(event) => { if (event.metaKey || event.ctrlKey || event.shiftKey) return; event.preventDefault(); void show(row.id); onChosen(); }}>
@@ -118,6 +112,30 @@ function Row({ row, isVersion, chosen, onChosen }: { row: Header; isVersion: boo
           { words: t("delete"), act: () => void removeAsked(row), danger: true },
         ]}
       />
+    </li>
+  );
+}
+
+/** Enter and going elsewhere keep what was written, Escape does not. */
+function Renaming({ row, onClose }: { row: Header; onClose: () => void }) {
+  const closed = useRef(false);
+  const close = (title: string | null) => {
+    if (closed.current) return; // the focus goes with the box
+    closed.current = true;
+    if (title !== null && title.trim() !== row.title) void rename(row.id, title.trim());
+    onClose();
+  };
+  const box = useRef<HTMLInputElement>(null);
+  const escaped = (event: KeyboardEvent) => {
+    if (event.key !== "Escape") return false;
+    event.stopPropagation();
+    close(null);
+    return true;
+  };
+  const enter = useEnter(() => close(box.current?.value ?? null), escaped);
+  return (
+    <li className="renaming">
+      <input ref={box} defaultValue={row.title} aria-label={t("title")} autoFocus maxLength={200} {...enter} onFocus={(event) => event.target.select()} onBlur={(event) => close(event.target.value)} />
     </li>
   );
 }

@@ -19,6 +19,7 @@ export function Transcript({ open }: { open: Conversation }) {
   const atBottom = useRef(true);
   const height = useRef(0);
   const followed = useRef(0);
+  const newest = useRef(-1);
   const [behind, setBehind] = useState(false);
 
   useLayoutEffect(() => {
@@ -26,7 +27,10 @@ export function Transcript({ open }: { open: Conversation }) {
     if (box === null) return;
     // words may come before the browser tells of a reader who just scrolled up
     if (followed.current - box.scrollTop >= NEAR_PX && !isNearEnd(box)) atBottom.current = false;
-    if (!atBottom.current) return setBehind(true);
+    const last = open.entries.at(-1)?.index ?? -1;
+    const isNews = last > newest.current || open.run?.status === "running"; // a card that changed is none
+    newest.current = last;
+    if (!atBottom.current) return isNews ? setBehind(true) : undefined;
     box.scrollTop = box.scrollHeight;
     followed.current = box.scrollTop;
   }, [open.entries, open.run?.text, open.run?.reasoning, open.run?.toolCalls, open.run?.status]);
