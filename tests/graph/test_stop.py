@@ -157,6 +157,43 @@ async def test_a_run_that_ends_before_its_deadline_leaves_no_timer() -> None:
     assert clock.sleeping == 0
 
 
+class SlowToWake(ManualClock):
+    """A clock whose sleepers take until `awake` to hear that they are cancelled."""
+
+    def __init__(self) -> None:
+        super().__init__(0.0)
+        self.awake = asyncio.Event()
+
+    async def sleep(self, seconds: float) -> None:
+        try:
+            await super().sleep(seconds)
+        finally:
+            await self.awake.wait()
+
+
+async def test_a_run_cancelled_while_its_timer_ends_is_told_to_be_over_and_leaves_its_thread() -> None:
+    clock, store, heard = SlowToWake(), MemoryCheckpointStore(), Heard()
+
+    async def a(_: NodeContext) -> None:
+        await asyncio.sleep(0)  # the timer begins
+
+    builder = GraphBuilder("one")
+    builder.add_node("a", a)
+    builder.add_edge(START, "a")
+    graph = builder.build(store, [heard], clock=clock)
+    run = asyncio.create_task(graph.run(None, RunOptions(thread_id="t", timeout=9.0)))
+    await settle()
+    run.cancel()
+    await settle()
+    clock.awake.set()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    last = heard.events[-1]
+    assert isinstance(last, RunFinished)
+    assert last.stop_reason == "finished"
+    assert (await graph.run(None, RunOptions(thread_id="t"))).stop_reason == "finished"
+
+
 def test_a_deadline_ends_a_sync_run_between_nodes() -> None:
     clock = ManualClock()
 

@@ -224,7 +224,11 @@ class AsyncLane:
 
     async def _end_timer(self, timer: "asyncio.Task[None]") -> None:
         timer.cancel()
-        await asyncio.wait({timer})
+        while not timer.done():
+            try:
+                await asyncio.wait({timer})
+            except asyncio.CancelledError as error:
+                self._cancelled_by_others(error)
 
     async def _expire(self, seconds: float) -> None:
         await self._clock.sleep(seconds)
