@@ -229,10 +229,10 @@ async def test_over_tls_the_name_and_its_certificate_are_those_of_the_url() -> N
         ours = PinnedFetcher(tls=ssl.create_default_context(cafile=KEY))
         page = await fetch_url(f"https://pages.test:{port}/", HERE, fetcher=ours, resolver=resolver)
         assert (page.body, names) == (b"ok", ["pages.test"])
-        with pytest.raises(TransportError, match="CERTIFICATE_VERIFY_FAILED") as caught:
+        with pytest.raises(TransportError, match=r"TLS failed \(Hostname mismatch") as caught:
             await fetch_url(f"https://other.test:{port}/", HERE, fetcher=ours, resolver=resolver)
         assert caught.value.kind == "connect"
-        with pytest.raises(TransportError, match="certificate verify failed"):  # nobody trusts it but us
+        with pytest.raises(TransportError, match=r"TLS failed \(self-signed"):  # nobody trusts it but us
             await fetch_url(f"https://pages.test:{port}/", HERE, resolver=resolver)
 
 

@@ -201,6 +201,8 @@ def _reason(error: BaseException) -> str:
     """Return the innermost cause in a few words; libraries wrap it several times."""
     for cause in _causes(error):
         match cause:
+            case ssl.SSLCertVerificationError() if cause.verify_message:
+                return f"TLS failed ({one_line(cause.verify_message, 120)})"
             case ssl.SSLError():
                 return f"TLS failed ({one_line(cause.reason or str(cause), 80)})"
             case socket.gaierror():
