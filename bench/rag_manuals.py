@@ -87,10 +87,7 @@ def ingest(folder: Path, index: Path, *, kill_after: float | None = None) -> Run
     _, status, used = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     return Run(
-        child.returncode != 0,
-        used.ru_utime + used.ru_stime,
-        time.monotonic() - began,
-        used.ru_maxrss / 1024,
+        child.returncode != 0, used.ru_utime + used.ru_stime, time.monotonic() - began, used.ru_maxrss / 1024
     )
 
 

@@ -47,17 +47,10 @@ class FromDocuments:
     """Answers from an index, with citations."""
 
     def __init__(
-        self,
-        store: SqliteVectorStore,
-        opened: OpenModel,
-        flags: KnowledgeFlags,
-        embedder: Embedder,
+        self, store: SqliteVectorStore, opened: OpenModel, flags: KnowledgeFlags, embedder: Embedder
     ) -> None:
         self._config = RagConfig(
-            chat=opened.options,
-            k=flags.top_k,
-            max_history=MAX_HISTORY,
-            where=only_below(flags.docs, store),
+            chat=opened.options, k=flags.top_k, max_history=MAX_HISTORY, where=only_below(flags.docs, store)
         )
         self._parts = (store, embedder, opened.provider)
         self._graph: Graph = build_rag_query_graph(*self._parts, self._config).build()

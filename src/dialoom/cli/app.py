@@ -157,11 +157,7 @@ def doctor_command(*, profile: NamedPath | None = None, model: ModelFlags = NO_M
 
 
 @app.command(name="bench", usage="Usage: dialoom bench [OPTIONS] [NAMES...]")
-def bench_command(
-    *names: str,
-    json: bool = False,
-    cases: tuple[NamedPath, ...] = (),
-) -> ExitCode:
+def bench_command(*names: str, json: bool = False, cases: tuple[NamedPath, ...] = ()) -> ExitCode:
     """Measure dialoom against rivals and floors; from a clone of the repository.
 
     Parameters

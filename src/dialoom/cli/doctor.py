@@ -13,14 +13,7 @@ from dialoom.cli.flags import ModelFlags
 from dialoom.cli.model import announce, choose
 from dialoom.cli.progress import say
 from dialoom.cli.settings import Config
-from dialoom.llm import (
-    EmbeddingOptions,
-    ModelChoice,
-    OpenAIEmbeddings,
-    RetryPolicy,
-    diagnose,
-    open_provider,
-)
+from dialoom.llm import EmbeddingOptions, ModelChoice, OpenAIEmbeddings, RetryPolicy, diagnose, open_provider
 from dialoom.llm.doctor import DoctorLimits, Report
 from dialoom.llm.profile import ANTHROPIC_PROFILE
 from dialoom.net import Httpx2Transport

@@ -27,12 +27,7 @@ def list_command(*, config: ServerFile = None) -> ExitCode:
 
 @mcp_app.command(name="trust")
 def trust_command(
-    name: str,
-    /,
-    *,
-    config: ServerFile = None,
-    yes: bool = False,
-    revoke: bool = False,
+    name: str, /, *, config: ServerFile = None, yes: bool = False, revoke: bool = False
 ) -> ExitCode:
     """Show what a server of a project would run, and let it run that from now on.
 
@@ -66,13 +61,7 @@ def check_command(*names: str, config: ServerFile = None) -> ExitCode:
 
 @mcp_app.command(name="call", usage="Usage: dialoom mcp call [OPTIONS] SERVER TOOL [ARGUMENTS]")
 def call_command(
-    server: str,
-    tool: str,
-    arguments: str = "{}",
-    /,
-    *,
-    config: ServerFile = None,
-    json: bool = False,
+    server: str, tool: str, arguments: str = "{}", /, *, config: ServerFile = None, json: bool = False
 ) -> ExitCode:
     """Call one tool of a server and print its answer.
 

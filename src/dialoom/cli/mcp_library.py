@@ -120,10 +120,7 @@ class Library:
         if self._read.is_set():
             return
         async with asyncio.TaskGroup() as group:
-            waits = {
-                group.create_task(self._read.wait()),
-                group.create_task(self._clock.sleep(seconds)),
-            }
+            waits = {group.create_task(self._read.wait()), group.create_task(self._clock.sleep(seconds))}
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
             for each in waits:
                 each.cancel()

@@ -11,28 +11,14 @@ from typing import Final, cast
 
 import numpy as np
 
-from dialoom.apps.geo import (
-    GridJob,
-    Search,
-    run_job,
-)
+from dialoom.apps.geo import GridJob, Search, run_job
 from dialoom.apps.geo.points import Floats
 from dialoom.apps.geo.worker import Computed
 from dialoom.base.errors import DialoomError, UsageError
 from dialoom.base.ids import new_id
 from dialoom.base.text import one_line
-from dialoom.conversation.cards import (
-    Card,
-    GriddingParamCard,
-    Plot,
-    WorkflowStatus,
-    WorkflowStep,
-)
-from dialoom.conversation.cards.gridding import (
-    GridOutput,
-    GridResult,
-    GridSearch,
-)
+from dialoom.conversation.cards import Card, GriddingParamCard, Plot, WorkflowStatus, WorkflowStep
+from dialoom.conversation.cards.gridding import GridOutput, GridResult, GridSearch
 from dialoom.server.card_work import CardHandlers, CardWork
 from dialoom.server.files import StoredFile
 

@@ -31,11 +31,7 @@ class Listing(Generic[Item]):
     """One list of one server. `fetch` asks anew, `current` only when something may have changed."""
 
     def __init__(
-        self,
-        fetch: Callable[[], Awaitable[tuple[Item, ...]]],
-        changes: ListChanges,
-        *,
-        kind: ListKind,
+        self, fetch: Callable[[], Awaitable[tuple[Item, ...]]], changes: ListChanges, *, kind: ListKind
     ) -> None:
         self._fetch = fetch
         self._changes = changes

@@ -14,13 +14,7 @@ from dialoom.mcp.errors import McpError
 from dialoom.mcp.inputs import Elicit, Fields, OnNotice, OnProgress
 from dialoom.mcp.options import MCPOptions
 from dialoom.mcp.patience import Patience
-from dialoom.mcp.session import (
-    MakeRoute,
-    ServerSession,
-    route_by_config,
-    route_in_process,
-    route_of_lines,
-)
+from dialoom.mcp.session import MakeRoute, ServerSession, route_by_config, route_in_process, route_of_lines
 from dialoom.mcp.transport import LineTransport
 
 if TYPE_CHECKING:

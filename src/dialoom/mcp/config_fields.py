@@ -115,11 +115,7 @@ class ConfigFields(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     subscribe: bool = True
 
 
-WRITTEN: Final = {
-    Transport.STDIO: "stdio",
-    Transport.SSE: "sse",
-    Transport.STREAMABLE_HTTP: "streamableHttp",
-}
+WRITTEN: Final = {Transport.STDIO: "stdio", Transport.SSE: "sse", Transport.STREAMABLE_HTTP: "streamableHttp"}
 READ: Final = {
     "stdio": Transport.STDIO,
     "sse": Transport.SSE,

@@ -91,9 +91,7 @@ class TrustStore:
             raise UsageError(f"mcp server {_shown(found)} cannot be approved: {problems[0]}")
         digest = digest_of(found)
         approval = Approval(
-            digest=digest,
-            origin=str(found.origin.resolve()),
-            server=redact_fields(found.config.to_dict()),
+            digest=digest, origin=str(found.origin.resolve()), server=redact_fields(found.config.to_dict())
         )
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -162,8 +162,7 @@ def _check_peer(reply: UrlReply, resolution: UrlResolution) -> None:
     peer, wanted = parse_address(reply.peer), parse_address(resolution.address)
     if not reply.dns_pinned or peer is None or wanted is None or plain(peer) != plain(wanted):
         raise UrlRefusedError(
-            "peer",
-            f"{resolution.target.shown()!r} was answered by an address that was not checked; not read",
+            "peer", f"{resolution.target.shown()!r} was answered by an address that was not checked; not read"
         )
 
 

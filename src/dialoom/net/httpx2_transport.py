@@ -121,8 +121,7 @@ class _Body:
 
     def too_large(self, limit: int) -> TransportError:
         return TransportError(
-            "too_large",
-            f"{safe_url(self._url)} sent more than {limit} bytes; the rest was not read",
+            "too_large", f"{safe_url(self._url)} sent more than {limit} bytes; the rest was not read"
         )
 
 

@@ -105,9 +105,7 @@ METHODS: Final[Mapping[str, Callable[[Params, Search, Floats], Estimator]]] = {
 
 
 def _by_neighbours(
-    points: Floats,
-    search: Search,
-    combine: Callable[[Floats, Floats, npt.NDArray[np.bool_]], Floats],
+    points: Floats, search: Search, combine: Callable[[Floats, Floats, npt.NDArray[np.bool_]], Floats]
 ) -> Estimator:
     """Estimate from distances and values of the nearest points, and which of them are there."""
     tree, wanted = tree_of(points), list(range(1, min(search.max_points, len(points)) + 1))

@@ -45,10 +45,7 @@ def tool_call(name: str, arguments: Mapping[str, object]) -> MakeRequest:
     """Return what asks for a tool to be run, in each of its rounds."""
     return lambda turn: types.CallToolRequest(
         params=types.CallToolRequestParams(
-            name=name,
-            arguments=dict(arguments),
-            input_responses=turn.replies,
-            request_state=turn.state,
+            name=name, arguments=dict(arguments), input_responses=turn.replies, request_state=turn.state
         )
     )
 

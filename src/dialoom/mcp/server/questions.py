@@ -115,10 +115,7 @@ def form_of(payload: object, key: str) -> Form:
     message = words if isinstance(words, str) else _told(payload)
     plain = _is_plain(schema)
     return Form(
-        key=key,
-        message=message[:MAX_MESSAGE],
-        schema=schema if plain else _FREE_FORM,
-        free=not plain,
+        key=key, message=message[:MAX_MESSAGE], schema=schema if plain else _FREE_FORM, free=not plain
     )
 
 
