@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from functools import cache
+from itertools import islice
 from typing import NamedTuple
 
 from dialoom.llm.offline.words import terms
 
+_MOST_ASKED = 256
 _BETWEEN = 3
 _ENGLISH = """
     cancel, call off | withdraw, stop
@@ -14,7 +16,7 @@ _ENGLISH = """
     broken, damaged, defective, faulty, broke, crack | defect, fault
     guarantee, warranty
     covered, cover, insured
-    extend, prolong, longer, extension, renew | extra, register, grow
+    extend, prolong, longer, extension, renew | extra, grow
     sick, ill, illness, unwell | doctor
     payday, wage, wages, pay day, paid, salary
     employee, employees, staff, worker, colleague, personnel
@@ -22,10 +24,9 @@ _ENGLISH = """
     delivery, shipping, dispatch, shipment, postage | carrier, parcel
     deliver, ship, dispatch
     parcel, package, box, packet
-    late, delayed, delay, overdue | backlog
+    late, delayed, delay, overdue
     id, identification, passport, identity
     pick up, pickup, pick, collect, fetch | pickup
-    someone else, somebody else, another person, on my behalf, somebody | note, buyer
     speed, fast, faster, velocity, quick | km
     weight, heavy, load, payload, weigh | kg
     carry, transport, load, payload
@@ -59,18 +60,19 @@ _ENGLISH = """
     size, dimensions, measurements, big | cm
     child, children, kid, kids, baby, toddler
     contact, reach, get in touch | write, call, phone
-    complain, complaint, dispute, disagree, disagreement, appeal | decision
+    complain, complaint, dispute, disagree, disagreement, appeal
     invoice, receipt, bill
     address, where, located
     change, modify, edit, alter
     spare, replacement
-    assemble, assembly, set up, put together, mount | unfold, fit
+    assemble, assembly, set up, put together, mount, fit
     training, course, class
     boss, manager, team lead, supervisor
     lunch, meal, food, canteen
     commute, travel to work, come to work
     home office, work from home, remote, home workers
 """
+# by the pairs of characters that terms are: a longer word stands here as one of its pairs
 _CHINESE = """
     取消、撤销、拦截 | 退回
     退货、退掉、退回、寄回、想退
@@ -88,7 +90,7 @@ _CHINESE = """
     送货、派送、配送、发货、送到
     发货、寄出、发出、出库
     春节、过年、节假、新年
-    下单、付款、订单
+    下单、订购、订单
     工资、薪水、薪资、发薪
     辞职、离职、不干、走人 | 提出
     请假、休假、年假、病假
@@ -133,12 +135,13 @@ class Kin(NamedTuple):
 
 def kin_of(question: str) -> list[Kin]:
     """What of a question may be said in other words; a list of words is all that knows it."""
-    told = tuple(terms(question))
+    told = tuple(islice(terms(question), _MOST_ASKED))
+    every = frozenset(told)
     return [
-        Kin(words, meant.difference(told))
+        Kin(words, meant - every)
         for asked, meant in _groups()
         for words in asked
-        if _are_told(words, told)
+        if every.issuperset(words) and _are_told(words, told)
     ]
 
 
