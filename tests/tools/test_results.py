@@ -289,6 +289,14 @@ PAPER = FilePart(data=b"%PDF-1", media_type="application/pdf")
         ((PICTURE, PICTURE), ToolResult(content=f"[{PICTURE.told}]\n[{PICTURE.told}]", files=(PICTURE,) * 2)),
         (ToolResult(content="a cat", files=(PICTURE,)), ToolResult(content="a cat", files=(PICTURE,))),
         (ToolResult(files=(PICTURE,)), ToolResult(content=f"[{PICTURE.told}]", files=(PICTURE,))),
+        (
+            {"pages": [{"n": 1, "scan": PAPER}], "cover": (PICTURE,)},
+            ToolResult(
+                content=f'{{"pages":[{{"n":1,"scan":"[{PAPER.told}]"}}],"cover":["[{PICTURE.told}]"]}}',
+                structured={"pages": [{"n": 1, "scan": f"[{PAPER.told}]"}], "cover": [f"[{PICTURE.told}]"]},
+                files=(PAPER, PICTURE),
+            ),
+        ),
         (TextPart("words"), ToolResult(content="words")),
         (HALF, ToolResult(content="[image \ufffd, image/png, 1 bytes]", files=(WHOLE,))),
         (ToolResult(content="a", files=(HALF,)), ToolResult(content="a", files=(WHOLE,))),
@@ -307,6 +315,14 @@ async def test_a_list_with_a_picture_and_what_no_model_can_read_is_an_error() ->
         "the tool returned bytes; return text or JSON values"
     )
     assert facts(await given(looped))["error"] == (
+        "the tool returned a value that contains itself or is nested too deeply"
+    )
+    assert facts(await given({"seen": PICTURE, "raw": 1j}))["error"] == (
+        "the tool returned dict, which cannot be written as JSON: complex"
+    )
+    ring: dict[str, object] = {"seen": PICTURE}
+    ring["again"] = ring
+    assert facts(await given(ring))["error"] == (
         "the tool returned a value that contains itself or is nested too deeply"
     )
     wrong = ToolResult(files=cast("tuple[FilePart, ...]", [b"x"]))

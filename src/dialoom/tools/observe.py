@@ -1,6 +1,7 @@
 """Whatever a tool returned, made fit for a model: text as it is, values as JSON, the rest refused."""
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence, Set, ValuesView
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence, Set, ValuesView
+from itertools import islice
 from pathlib import PurePath
 from typing import Final, NamedTuple, Protocol, cast, runtime_checkable
 
@@ -11,6 +12,9 @@ from dialoom.llm.files import FilePart
 from dialoom.llm.messages import TextPart
 from dialoom.tools.result import ToolResult, failed
 
+_MAX_DEPTH: Final = 8
+_MAX_LOOKED_AT: Final = 10_000
+"""So deep, and among so many values at each depth, a file is looked for in what a tool returned."""
 MAX_ITEMS: Final = 1_000_000
 """A longer array is refused before it is taken apart."""
 
@@ -33,15 +37,18 @@ def observe(value: object, *, tool: str) -> ToolResult:
     """Return `value` as the observation of `tool`; one that is neither text nor JSON gives an error.
 
     Halves of characters (lone surrogates) become U+FFFD. Structs, dataclasses, enums, dates, pydantic models
-    and numpy's arrays and numbers are written as JSON. A file, or a list that holds some, is kept as `files`
-    beside words that say what it is. Bytes are refused, for no model can read them, and so is what gives its
-    values one by one, for it may have no end.
+    and numpy's arrays and numbers are written as JSON. A file, also one in lists and dicts, becomes one of
+    `files`, with words in its place that say what it is. Bytes are refused, for no model can read them, and
+    so is what gives its values one by one, for it may have no end.
     """
-    if type(value) in {list, tuple}:
-        items = cast("Sequence[object]", value)
-        if any(isinstance(item, FilePart) for item in items):
-            return _together([_observe_one(item, tool) for item in items])
-    return _observe_one(value, tool)
+    if not _holds_file(value):
+        return _observe_one(value, tool)
+    items = cast("Sequence[object]", value) if type(value) in {list, tuple} else ()
+    if any(isinstance(item, FilePart) for item in items):
+        return _together([_observe_one(item, tool) for item in items])
+    files: list[FilePart] = []
+    result = _observe_one(_with_words_for_files(value, files), tool)
+    return result if result.is_error else msgspec.structs.replace(result, files=tuple(files))
 
 
 def _observe_one(value: object, tool: str) -> ToolResult:
@@ -60,6 +67,38 @@ def _observe_one(value: object, tool: str) -> ToolResult:
     if isinstance(json, str):
         return failed(f"the tool returned {json}", tool=tool)
     return ToolResult(content=json.text, structured=json.value)
+
+
+def _holds_file(value: object) -> bool:
+    """Whether a file stands in the lists and dicts that `value` is made of, as far as is looked."""
+    level: list[object] = [value]
+    for _ in range(_MAX_DEPTH):
+        inner = (item for each in level for item in _items(each))
+        level = list(islice(inner, _MAX_LOOKED_AT))
+        if any(isinstance(item, FilePart) for item in level):
+            return True
+    return False
+
+
+def _items(value: object) -> Iterable[object]:
+    if type(value) is dict:
+        return cast("dict[object, object]", value).values()
+    return cast("Sequence[object]", value) if type(value) in {list, tuple} else ()
+
+
+def _with_words_for_files(value: object, files: list[FilePart], depth: int = 0) -> object:
+    """Return `value` with words in the places of its files, which are put into `files`."""
+    if isinstance(value, FilePart):
+        files.append(_named_in_whole_characters(value))
+        return f"[{files[-1].told}]"
+    if depth == _MAX_DEPTH:
+        return value
+    if type(value) is dict:
+        fields = cast("dict[object, object]", value)
+        return {key: _with_words_for_files(each, files, depth + 1) for key, each in fields.items()}
+    if type(value) in {list, tuple}:
+        return [_with_words_for_files(each, files, depth + 1) for each in _items(value)]
+    return value
 
 
 def _together(results: Sequence[ToolResult]) -> ToolResult:
