@@ -43,6 +43,8 @@ class HostileHttp:
         """How the next GETs go: a status, `eof` to end at once, `wrong-type`; `open` when it is empty."""
         self.answers_by_stream = False
         self.chunked = False
+        self.held: deque[asyncio.Event] = deque()
+        """The next calls of tools are answered when theirs is set."""
         self.forgets = False
         """Every call finds its session forgotten."""
         self.streams: list[asyncio.StreamWriter] = []
@@ -122,6 +124,8 @@ class HostileHttp:
                 else:
                     respond(writer, refusal.status, headers=refusal.headers, body=refusal.body)
             case _:
+                if self.held and request.message.get("method") == "tools/call":
+                    await self.held.popleft().wait()
                 self._post(request, writer)
         await writer.drain()
 

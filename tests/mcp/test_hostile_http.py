@@ -18,6 +18,7 @@ from dialoom.testing import ManualClock
 from dialoom.testing.clock import settle
 from tests.mcp.hostile import http, said
 from tests.mcp.hostile_http import HostileHttp, Refusal, hostile_http
+from tests.mcp.loop_time import loop_time
 
 CHANGED = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
 
@@ -81,6 +82,23 @@ async def test_a_forgotten_session_is_begun_anew_and_the_call_made_again() -> No
         assert [said(answer) for answer in answers] == [f'{{"n": {n}}}' for n in range(5)]
         assert len(server.of("initialize")) == 2
         assert client.tools_changed(), "another server may have other tools"
+
+
+async def test_a_call_that_is_answered_late_is_waited_for_when_the_session_is_forgotten() -> None:
+    async with served() as (server, client):
+        await client.initialize()
+        server.sessions.clear()
+        answered = asyncio.Event()
+        server.held.append(answered)
+        with loop_time() as time:
+            late = asyncio.create_task(client.call_tool("echo", {"n": 1}))
+            await server.until("tools/call", 1)
+            other = asyncio.create_task(client.call_tool("echo", {"n": 2}))
+            while client._session.connection._live is not None:  # noqa: ASYNC110 - nothing tells us
+                await asyncio.sleep(0)
+            await time.advance(1)
+            answered.set()
+            assert [said(each) for each in await asyncio.gather(late, other)] == ['{"n": 1}', '{"n": 2}']
 
 
 async def test_a_session_that_is_forgotten_each_time_is_not_begun_for_ever() -> None:

@@ -26,11 +26,11 @@ ConnectionState = Literal["idle", "connecting", "ready", "down", "failed", "clos
 MOST_STARTS: Final = 5
 STARTS_WITHIN: Final = 60.0
 """A server that ends so often within so many seconds is left down until that time has passed."""
-DRAIN_SECONDS: Final = 0.5
+DRAIN_SECONDS: Final = 5.0
 """When the session is lost: for the requests that were sent in it."""
 CLOSE_MARGIN: Final = 1.0
 """On top of the two waits of closing: for what the operating system takes."""
-_WIND_DOWN: Final = 0.5
+_WIND_DOWN: Final = 2.0
 
 _log = logging.getLogger("dialoom.mcp")
 
