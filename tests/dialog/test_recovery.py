@@ -141,8 +141,10 @@ async def test_a_conversation_that_another_program_shortened_is_not_waited_for()
     await dialog.save()
     later = await Center(stores).open(dialog.id)
     await stores.conversations.append(dialog.id, [Truncate(10)])
-    with pytest.raises(ConflictError, match="another program shortened this conversation; open it again"):
-        await soon(later.load())
+    with pytest.raises(ConflictError, match=r"shortened this conversation; await settle\(\) here"):
+        await soon(later.edit(20, "x"))
+    await soon(later.load())
+    assert said(later) == said(dialog)[:10]
 
 
 async def test_a_paused_run_is_answered_after_a_restart_and_asked_once() -> None:

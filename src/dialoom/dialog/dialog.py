@@ -25,6 +25,7 @@ from dialoom.dialog.questions import Cards, answer_to
 from dialoom.dialog.run import DialogRun, Ended
 from dialoom.dialog.settings import KEY
 from dialoom.dialog.spoken import Spoken
+from dialoom.dialog.standing import turn_of
 
 
 class Home(Protocol):
@@ -195,7 +196,7 @@ class Dialog(Spoken):
 
     async def load(self) -> None:
         """Read all of a long dialog, of which opening reads the end only."""
-        self._check_open()
+        await self.settle()
         await self._journal.flush_changes()
         await self._journal.hold(0)
 
@@ -344,8 +345,9 @@ class Dialog(Spoken):
             return None
         if known is not None and newest.id == known.checkpoint.id and not moved:
             return known
-        # one that waits for nobody is the other program's to end
-        return await recover(self._base, self._journal) if newest.interrupts else None
+        own = known is not None and turn_of(newest) == turn_of(known.checkpoint)  # a step failed once stored
+        # one of another program that waits for nobody is that program's to end
+        return await recover(self._base, self._journal) if newest.interrupts or own else None
 
     def _cards(self) -> Cards:
         return Cards(self._base.cards, self._base.forms, self._journal.transcript.since(0))
@@ -369,14 +371,10 @@ class Dialog(Spoken):
         self._standing = None
 
     async def _store_branch(self, branch: Conversation) -> str:
-        """Store a branch, with the cards that this dialog waits for as expired; return its id."""
+        """Store a branch and return its id; questions in it, which nobody waits with, expire as it opens."""
         settings = self._journal.settings.until(len(branch.entries))
         settings = msgspec.structs.replace(settings, branch_from_id=self.id)
         branch.update(HeaderChange(settings={**branch.header.settings, KEY: settings.to_dict()}))
-        if self._standing is not None:
-            cards = Cards(self._base.cards, self._base.forms, branch.entries)
-            for each in cards.close(self._standing.waiting):
-                branch.append(each.entry, key=each.key)
         await self._base.stores.conversations.create(branch)
         return branch.id
 

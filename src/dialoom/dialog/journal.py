@@ -216,7 +216,7 @@ class Journal:
                 self.id, before=self.transcript.start, limit=READ_AT_ONCE
             )
             if window.start + len(window.entries) < self.transcript.start:
-                raise ConflictError("another program shortened this conversation; open it again")
+                raise ConflictError("another program shortened this conversation; await settle() here")
             self.transcript.prepend(window.entries, start=window.start)
 
     async def guides(self) -> tuple[str, ...]:
@@ -356,25 +356,22 @@ class Journal:
         else:
             delivered = ()
         before, keep = len(self.transcript), self.transcript.replace(fold((*stored, *self._due)))
-        self._take_settings(conversation.header, keep)
+        self._take_settings(conversation.header)
         if keep < max(before, len(self.transcript)):
             self._has_moved = True
             if self.on_moved is not None:
                 self.on_moved(keep, len(self.transcript) - len(delivered))
 
-    def _take_settings(self, header: Header, keep: int) -> None:
+    def _take_settings(self, header: Header) -> None:
         """Be set to what another program chose, unless there is a choice of this one to be written."""
         tools = self._settings.kit.tools
         if not self._is_header_due:
-            self._header, self._settings = header, settings_in(header.settings)
-        kit = msgspec.structs.replace(self._settings.kit, tools=tools)
-        settings = msgspec.structs.replace(self._settings, kit=kit)
-        places = (at for at, entry in enumerate(self.transcript.all()) if is_system_text(entry))
-        guides = tuple(places)[:MAX_GUIDES]
-        if settings.summary is not None and keep < settings.summary.entries:
-            settings = msgspec.structs.replace(settings, summary=None)
-        self._settings = msgspec.structs.replace(self._settings, kit=kit)
-        self.set(msgspec.structs.replace(settings, guides=guides))
+            self._header, chosen = header, settings_in(header.settings)
+            kit = msgspec.structs.replace(chosen.kit, tools=tools)
+            self._settings = msgspec.structs.replace(chosen, kit=kit)
+        guides = [at for at, entry in enumerate(self.transcript.all()) if is_system_text(entry)]
+        settings = self._settings.until(len(self.transcript))
+        self.set(msgspec.structs.replace(settings, guides=tuple(guides[:MAX_GUIDES])))
 
     async def _write(self, work: Coroutine[Any, Any, T]) -> T:
         """Carry out `work` to its end, also when the caller is cancelled: what is written must be known."""
