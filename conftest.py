@@ -1,5 +1,6 @@
 """How the suite runs, and with it every python, sh and toml block of README.md and docs/, page by page."""
 
+import math
 import os
 import signal
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 from sybil import Example, Sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 from xdist.remote import Producer
@@ -35,7 +36,10 @@ LONGEST = (
 # A fresh checkout builds hypothesis' tables during the first example, and a shared machine is slow at times:
 # neither is a fault of what is tested.
 settings.register_profile("dialoom", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", settings.get_profile("dialoom"))
 settings.load_profile("dialoom")
+QUICK_SHARE = 4
+"""With `--hypothesis-profile=quick` a random test tries one example in so many."""
 
 SETTINGS = ("DIALOOM_", "OPENAI_", "ANTHROPIC_", "OLLAMA_", "LC_")
 LOOKS = frozenset({"NO_COLOR", "FORCE_COLOR", "LANG", "LANGUAGE", "PYTHONWARNINGS"})
@@ -53,7 +57,9 @@ def own_environment(environ: MutableMapping[str, str]) -> None:
             del environ[name]
     # hundreds of programs are started: where no bytecode is kept, each would compile dialoom anew
     environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    environ.update(COLUMNS="80", LINES="24", XDG_CONFIG_HOME=str(ROOT / "tests" / "no-settings"))
+    environ.update(
+        COLUMNS="80", LINES="24", TERM="xterm-256color", XDG_CONFIG_HOME=str(ROOT / "tests" / "no-settings")
+    )
 
 
 own_environment(os.environ)
@@ -111,6 +117,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         assert "_real_" in item.path.name or not item.get_closest_marker("real_model"), item.nodeid
     items.sort(key=lambda item: _place(item.nodeid.split("::", 1)[0]))
+    if settings.get_current_profile_name() == "quick":
+        for test in {getattr(item, "function", None) for item in items}:
+            if is_hypothesis_test(test):
+                _try_fewer(test)
+
+
+def _try_fewer(test: Any) -> None:
+    """Lower how many examples a test tries: what it says of that itself is stronger than any profile."""
+    whole: settings = test._hypothesis_internal_use_settings  # noqa: SLF001 - as Hypothesis' own plugin does
+    fewer = math.ceil(whole.max_examples / QUICK_SHARE)
+    test._hypothesis_internal_use_settings = settings(whole, max_examples=fewer)  # noqa: SLF001 - the same
 
 
 def _place(path: str) -> int:

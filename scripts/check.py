@@ -12,12 +12,14 @@ CODE = ("src", "tests", "scripts", "bench", "conftest.py")
 # folders whose tests start a program each, and what is slow or needs the local model, are left to `make test`
 PROGRAMS = ("tests/cli", "tests/examples", "tests/peers", "tests/rag/extract")
 FAST = ("tests", *(f"--ignore={folder}" for folder in PROGRAMS), "-m", "not slow and not real_model")
+# a random test tries a quarter of its examples: no line is held by chance, and `make test` tries them all
+FEWER = "--hypothesis-profile=quick"
 GATES = {
     "format": [BIN / "ruff", "format", "--check", "--quiet", *CODE],
     "lint": [BIN / "ruff", "check", "--quiet", *CODE],
     "layers": [BIN / "lint-imports", "--no-cache"],
     "types": [BIN / "pyright", "--warnings"],
-    "tests": [BIN / "pytest", "-q", "-x", "-n", "2", *FAST],
+    "tests": [BIN / "pytest", "-q", "-x", "-n", "2", FEWER, *FAST],
 }
 # each lane is one gate after the other; the lanes run side by side
 LANES = (("format", "lint", "layers", "types"), ("tests",))

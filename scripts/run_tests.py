@@ -54,7 +54,8 @@ def main() -> int:
 
 
 def run_coverage(*command: str) -> None:
-    subprocess.run([sys.executable, "-m", "coverage", *command], cwd=ROOT, check=False)
+    """Run `coverage` at the root; what it says of files that are not there, or cut off, helps nobody."""
+    subprocess.run([sys.executable, "-m", "coverage", *command], cwd=ROOT, check=False, capture_output=True)
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ from dialoom.testing.wire_checks import Outcome, problems_of
 CASES_FILE = Path(__file__).with_name("wire_cases.jsonl")
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 async def test_our_providers_read_every_case_right_however_it_is_cut() -> None:
     results = await run_cases([CASES_FILE], most_cuts=0)  # cut in two anywhere by test_wire_cases

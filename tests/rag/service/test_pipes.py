@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Sequence
@@ -253,14 +254,17 @@ with SqliteVectorStore(sys.argv[1]) as store:
 
 @pytest.mark.promise("service-032")
 def test_a_piped_session_works_offline_and_leaves_the_index_on_disk(tmp_path: Path) -> None:
-    index = tmp_path / "index.sqlite"
+    index, docs = tmp_path / "index.sqlite", tmp_path / "docs"
+    docs.mkdir()
+    for name in ("store-pickup.html", "refund-policy.md"):
+        shutil.copy(ROOT / "examples/kb" / name, docs)
     lines = [
         {"id": 1, "op": "health"},
         {"id": 2, "op": "query", "query": "How many days does the shop hold a click and collect order?"},
         {"id": 3, "op": "shutdown"},
     ]
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(index), str(ROOT / "examples/kb")],
+        [sys.executable, "-c", PROGRAM, str(index), str(docs)],
         input="\n".join(map(json.dumps, lines)).encode(),
         capture_output=True,
         timeout=100,
