@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from dialoom.cli.serve_geo import GEO_HANDLERS
 from dialoom.llm import OfflineProvider
@@ -136,6 +136,21 @@ def test_a_knowledge_card_takes_a_document_in_and_answers_from_it(page: Page, st
     assert [part.text for part in parts if isinstance(part, SourcePart)] == [ARM]
     shown.locator("button[aria-label^=Remove]").click()
     expect(shown.locator("li")).to_have_count(0)
+
+
+def test_a_document_that_cannot_be_read_is_told_in_chinese_on_a_chinese_page(
+    browser: Browser, page: Page, stage: Stage
+) -> None:
+    stage.post(page, "/kb", '{"name": "Warranty"}', "application/json")
+    context = browser.new_context(locale="zh-CN")
+    chinese = context.new_page()
+    chinese.goto(stage.login_url())
+    chinese.click(".rail >> text=知识库")
+    chinese.locator("dialog input[type=file]").set_input_files(
+        {"name": "a.pdf", "mimeType": "application/pdf", "buffer": b"%PDF-1.7 and nothing else"}
+    )
+    expect(chinese.locator("dialog .problem")).to_contain_text("文件已损坏，无法读取：a.pdf")
+    context.close()
 
 
 def test_a_run_is_stopped_from_the_card_that_tells_of_it(page: Page, stage: Stage) -> None:

@@ -126,10 +126,10 @@ function noticed({ code, message }: { code: string; message: string }): void {
   note(trouble(code, message));
 }
 
-function ingested({ kb, error, ...now }: Ingest & { kb: string; error: string }): void {
+function ingested({ kb, error, code = "", ...now }: Ingest & { kb: string; error: string; code?: string }): void {
   const before = ingests.get().get(kb);
   const errors = before?.job === now.job ? before.errors : [];
-  ingests.update((all) => new Map(all).set(kb, { ...now, errors: error === "" ? errors : [...errors.slice(-9), error] }));
+  ingests.update((all) => new Map(all).set(kb, { ...now, errors: error === "" ? errors : [...errors.slice(-9), trouble(code, error)] }));
 }
 
 function running(id: string, run: string | null): void {
