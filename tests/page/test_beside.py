@@ -197,6 +197,24 @@ def test_a_file_alone_is_sent_stands_as_a_link_and_stays_when_the_words_are_edit
     assert "What is the code?\n[file: a [1].md]" in asked.text
 
 
+def test_a_file_dropped_anywhere_on_the_page_is_attached_once(page: Page, stage: Stage) -> None:
+    page.goto(stage.url)
+    drop = """(name) => { const data = new DataTransfer();
+        data.items.add(new File(["seven"], "dropped.md", {type: "text/markdown"}));
+        const event = new DragEvent(name, {bubbles: true, cancelable: true, dataTransfer: data});
+        document.querySelector(".welcome, .transcript").dispatchEvent(event);
+        return event.defaultPrevented }"""
+    assert page.evaluate(drop, "dragover") is True
+    expect(page.locator(".composer.over")).to_be_visible()
+    for _ in range(2):
+        with page.expect_response("**/api/v1/files"):
+            assert page.evaluate(drop, "drop") is True  # else the browser would leave the page
+        expect(page.locator(".composer.over, .composer [aria-busy]")).to_have_count(0)
+        expect(page.locator(".composer .attached li")).to_have_text("dropped.md")
+    page.click(".composer .attached button")
+    expect(page.locator(".composer .attached")).to_have_count(0)
+
+
 def test_versions_come_with_arrows_once_they_are_answered_and_stand_together_in_the_list(
     page: Page, stage: Stage
 ) -> None:
@@ -308,7 +326,7 @@ def test_between_two_conversations_there_is_no_empty_page_and_the_panel_stays(
 def test_the_title_tells_model_and_skills_and_the_list_can_be_put_away(page: Page, stage: Stage) -> None:
     looked_at(page, stage, text("user", "hello"), title="Chips")
     expect(page.locator(".title")).to_contain_text("mock: mock-model")
-    page.click("button[aria-label='Model and skills']")
+    page.click(".title .chip")
     page.click("dialog >> text=brief")
     expect(page.locator(".title .skill")).to_have_text("brief")
     page.keyboard.press("Escape")

@@ -44,7 +44,7 @@ export function App() {
       <main className="centre">
         <header className="bar">
           <IconButton icon="menu" label={t("conversations")} onClick={toggleList} />
-          <Title open={open !== null} />
+          <Title open={open !== null} onChoose={() => setPage("conversation")} />
           <span className="spacer" />
           {open !== null && <IconButton icon="chip" label={t("conversationSettings")} onClick={() => setPage("conversation")} />}
           {open !== null && <IconButton icon="panel" label={t("panel")} pressed={panel !== null} onClick={() => beside.set(panel === null ? { part: "run" } : null)} />}
@@ -77,7 +77,7 @@ function leave(): void {
 }
 
 /** What the conversation is called, and who answers in it with which skills. */
-function Title({ open }: { open: boolean }) {
+function Title({ open, onChoose }: { open: boolean; onChoose: () => void }) {
   const models = useCell(me)?.models ?? [];
   const busy = useCell(loading);
   const header = useCell(heading);
@@ -91,7 +91,7 @@ function Title({ open }: { open: boolean }) {
   return (
     <div className="title" aria-busy={busy}>
       <h1>{title}</h1>
-      <span className="chip">{answers}</span>
+      {open ? <button type="button" className="chip" title={t("conversationSettings")} onClick={onChoose}>{answers}</button> : <span className="chip">{answers}</span>}
       {skills.map((skill) => <span key={skill} className="chip skill">{skill}</span>)}
     </div>
   );

@@ -1,7 +1,7 @@
 /** Where one writes. Its text is its own state: typing redraws nothing else. */
 
 import { useEffect, useId, useRef, useState } from "react";
-import type { ChangeEvent, ClipboardEvent, DragEvent } from "react";
+import type { ChangeEvent, ClipboardEvent } from "react";
 import type { Stored } from "../api";
 import { api } from "../api";
 import { t } from "../i18n/i18n";
@@ -13,6 +13,7 @@ import { IconButton } from "./icons";
 import { runCommand } from "./commands";
 import { Suggestions, useSuggestions } from "./Suggestions";
 import { TokenUse } from "./TokenUse";
+import { useDropped } from "./useDropped";
 import { useEnter } from "./useEnter";
 
 const MAX_FILES = 20;
@@ -99,19 +100,14 @@ export function Composer({ conversation, busy, asking, said }: Props) {
       void add(event.clipboardData.files);
     }
   };
-  const dropped = (event: DragEvent) => {
-    event.preventDefault();
-    void add(event.dataTransfer.files);
-  };
+  const over = useDropped((dropped) => void add(dropped));
   return (
     <form
-      className="composer"
+      className={`composer ${over ? "over" : ""}`}
       onSubmit={(event) => {
         event.preventDefault();
         void say();
       }}
-      onDragOver={(event) => event.preventDefault()}
-      onDrop={dropped}
     >
       {asking && <p className="help asking" role="status">{t("givesUp")}</p>}
       <Suggestions id={list} suggested={suggested} />
