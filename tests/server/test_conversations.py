@@ -41,6 +41,7 @@ def test_a_conversation_is_begun_listed_found_changed_and_deleted(
         "workflowMode": 2,
         "branchFrom": None,
         "running": None,
+        "tags": [],
         "settings": {},
     }
     assert client.delete(f"{ROOT}/{wells}").status_code == 204

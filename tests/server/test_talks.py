@@ -166,7 +166,7 @@ async def test_what_could_not_be_stored_was_not_said_and_can_be_sent_again(provi
         await desk.show("a", CardEntry(type="Error", payload="type: Error\n"))
     store.is_full = False
     follower = hub.subscribe(["a"])
-    index, _ = await desk.send("a", "Hi", attachments=[], key="k1")
+    index, *_ = await desk.send("a", "Hi", attachments=[], key="k1")
     async with asyncio.timeout(60):
         told = b""
         while b"RUN_FINISHED" not in told:

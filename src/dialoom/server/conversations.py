@@ -14,13 +14,15 @@ from dialoom.conversation.drafts import DraftStore
 from dialoom.conversation.exchange import ExportFormat, export_conversation, import_conversation
 from dialoom.conversation.header import HeaderChange, WorkflowMode
 from dialoom.conversation.store import ListedConversationStore, Window
+from dialoom.server.choice import Choice
 from dialoom.server.family import Alternatives, alternatives
 from dialoom.server.files import disposition
 from dialoom.server.problems import ProblemError
 from dialoom.server.routes import AnyRoute, Call, Nothing, Route, content_type, read_bytes
 from dialoom.server.run_tale import RunView
 from dialoom.server.shown import Shelf, Shown, ShownCard, ShownHeader
-from dialoom.server.talks import Choice, Talks
+from dialoom.server.tags import MAX_TAG, TagList, tagged, with_tags
+from dialoom.server.talks import Talks
 
 _MEDIA: dict[ExportFormat, str] = {
     "md": "text/markdown",
@@ -34,9 +36,10 @@ _Limit = Annotated[int, msgspec.Meta(ge=1, le=200)]
 
 
 class ListQuery(msgspec.Struct, frozen=True):
-    """Which conversations: `q` has the words to find, `cursor` is that of the page before."""
+    """Which conversations: `q` has the words to find, `tag` one they have, `cursor` is of the page before."""
 
     q: Annotated[str, msgspec.Meta(max_length=1000)] = ""
+    tag: Annotated[str, msgspec.Meta(max_length=MAX_TAG)] = ""
     cursor: Annotated[str, msgspec.Meta(max_length=400)] | None = None
     limit: _Limit = 50
 
@@ -53,6 +56,7 @@ class NewConversation(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
 
     title: _Title = ""
     workflow_mode: WorkflowMode = None
+    tags: TagList = []
     settings: Choice = Choice()
 
 
@@ -61,6 +65,7 @@ class ConversationEdit(msgspec.Struct, frozen=True, kw_only=True, rename="camel"
 
     title: _Title | msgspec.UnsetType = msgspec.UNSET
     workflow_mode: WorkflowMode | msgspec.UnsetType = msgspec.UNSET
+    tags: TagList | msgspec.UnsetType = msgspec.UNSET
     settings: Choice = Choice()
 
 
@@ -181,13 +186,18 @@ class Conversations:
 
     async def list_all(self, call: Call[ListQuery, Nothing]) -> HeaderPage:
         query = call.query
-        page = await self._store.page(query=query.q, cursor=query.cursor, limit=query.limit)
+        if query.tag:
+            page = await tagged(self._store, query.tag, query=query.q, cursor=query.cursor, limit=query.limit)
+        else:
+            page = await self._store.page(query=query.q, cursor=query.cursor, limit=query.limit)
         return HeaderPage([self._shelf.header(header) for header in page.headers], page.cursor)
 
     async def create(self, call: Call[Nothing, NewConversation]) -> ShownHeader:
         conversation = Conversation(clock=self._clock)
         new = call.body
-        conversation.update(HeaderChange(title=new.title, workflow_mode=new.workflow_mode))
+        conversation.update(
+            HeaderChange(title=new.title, workflow_mode=new.workflow_mode, settings=with_tags({}, new.tags))
+        )
         kept = await self._keep(conversation)
         if new.settings == Choice():
             return kept
@@ -201,7 +211,10 @@ class Conversations:
         edit, conversation_id = call.body, call.id()
         title = edit.title if isinstance(edit.title, str) else None
         if not isinstance(edit.workflow_mode, msgspec.UnsetType):
-            await self._talks.set_mode(conversation_id, edit.workflow_mode)
+            await self._talks.update(conversation_id, HeaderChange(workflow_mode=edit.workflow_mode))
+        if isinstance(edit.tags, list):
+            settings = (await self._store.header(conversation_id)).settings
+            await self._talks.update(conversation_id, HeaderChange(settings=with_tags(settings, edit.tags)))
         if title is not None or edit.settings != Choice():
             await self._talks.choose(conversation_id, edit.settings, title)
         return self._shelf.header(await self._store.header(conversation_id))

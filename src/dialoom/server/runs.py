@@ -5,7 +5,10 @@ from typing import Annotated
 
 import msgspec
 
+from dialoom.dialog import Center
+from dialoom.server.choice import Choice, Manner, Policy
 from dialoom.server.files import FileStore
+from dialoom.server.model_names import find_model
 from dialoom.server.routes import AnyRoute, Call, Nothing, Route
 from dialoom.server.run_tale import RunView
 from dialoom.server.talks import Talks
@@ -15,18 +18,28 @@ _Text = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_TEXT)]
 
 
 class NewMessage(msgspec.Struct, frozen=True):
-    """What a person says; the same `key` again says nothing again."""
+    """What a person says; the same `key` again says nothing again.
+
+    `parent` is the index of the entry it is said behind: another than the newest begins a branch, -1 an empty
+    one. `model` is who answers from now on, as `/api/v1/me` or `/v1/models` name it. `policy` says what
+    happens while an answer is under way: `reject` refuses, `queue` says it afterwards and is answered then,
+    `interrupt` stops the answer.
+    """
 
     text: _Text
     attachments: Annotated[list[str], msgspec.Meta(max_length=20)] = []
     key: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    parent: Annotated[int, msgspec.Meta(ge=-1, le=2**31)] | None = None
+    model: Annotated[str, msgspec.Meta(max_length=300)] = ""
+    policy: Policy = "reject"
 
 
-class Sent(msgspec.Struct, frozen=True, rename="camel"):
-    """Where the message stands, and the run that answers it."""
+class Said(msgspec.Struct, frozen=True, rename="camel"):
+    """Where the message stands, the run that answers it, and the conversation, which may be a branch."""
 
     index: int
     run_id: str
+    conversation_id: str
 
 
 class Begun(msgspec.Struct, frozen=True, rename="camel"):
@@ -50,8 +63,9 @@ class Empty(msgspec.Struct, frozen=True):
 class Runs:
     """Serves the runs of conversations."""
 
-    def __init__(self, talks: Talks, files: FileStore) -> None:
+    def __init__(self, talks: Talks, files: FileStore, center: Center) -> None:
         self._talks = talks
+        self._center = center
         self._files = files
 
     def routes(self) -> list[AnyRoute]:
@@ -59,7 +73,7 @@ class Runs:
         refusals = (409,)
         return [
             Route(
-                "POST", one + "/messages", self.send, body=NewMessage, answer=Sent, status=202,
+                "POST", one + "/messages", self.send, body=NewMessage, answer=Said, status=202,
                 refusals=refusals, summary="Say something and have it answered; the answer comes as events",
             ),
             Route(
@@ -85,13 +99,18 @@ class Runs:
             ),
         ]  # fmt: skip
 
-    async def send(self, call: Call[Nothing, NewMessage]) -> Sent:
+    async def send(self, call: Call[Nothing, NewMessage]) -> Said:
         said = call.body
         files = [await asyncio.to_thread(self._files.find, each) for each in said.attachments]
         noted = [msgspec.to_builtins(each) for each in files]
         text = "\n".join([said.text, *(f"[file: {each.name}]" for each in files)])
-        index, run_id = await self._talks.send(call.id(), text, attachments=noted, key=said.key)
-        return Sent(index, run_id)
+        choice = Choice()
+        if said.model:
+            named = await find_model(self._center, said.model)
+            choice = Choice(provider=named.provider.id, model=named.model)
+        manner = Manner(parent=said.parent, choice=choice, policy=said.policy)
+        sent = await self._talks.send(call.id(), text, attachments=noted, key=said.key, manner=manner)
+        return Said(*sent)
 
     async def again(self, call: Call[Nothing, Empty]) -> Begun:
         return Begun(*await self._talks.again(call.id()))

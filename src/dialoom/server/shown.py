@@ -21,6 +21,7 @@ from dialoom.conversation.header import Header, WorkflowMode, to_rfc3339
 from dialoom.conversation.store import ListedConversationStore, Window
 from dialoom.dialog.settings import settings_in
 from dialoom.llm.messages import Role, ToolCall
+from dialoom.server.tags import tags_in
 
 _log = logging.getLogger("dialoom.server")
 
@@ -48,6 +49,7 @@ class ShownHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     workflow_mode: WorkflowMode
     branch_from: str | None
     running: str | None
+    tags: list[str]
     settings: ShownSettings
 
 
@@ -195,6 +197,7 @@ class Shelf:
             workflow_mode=header.workflow_mode,
             branch_from=header.branch_from,
             running=self._running(header.id),
+            tags=tags_in(header),
             settings=_settings(header),
         )
 

@@ -5,18 +5,16 @@ A run belongs to nobody's connection. Whoever leaves and comes back finds it whe
 
 import asyncio
 import logging
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TypeAlias, cast
+from typing import NamedTuple, TypeAlias, cast
 from weakref import WeakSet, WeakValueDictionary
-
-import msgspec
 
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
 from dialoom.base.errors import DialoomError, StoreError, UsageError
 from dialoom.conversation.entries import CardEntry, Entry, TextEntry
 from dialoom.conversation.grounds import KEY
-from dialoom.conversation.header import HeaderChange, WorkflowMode, to_rfc3339
+from dialoom.conversation.header import HeaderChange, to_rfc3339
 from dialoom.dialog import (
     Center,
     Dialog,
@@ -29,16 +27,19 @@ from dialoom.dialog import (
     Skill,
 )
 from dialoom.server.attached import ReadAttached
+from dialoom.server.choice import PLAINLY, Choice, Manner, Policy
 from dialoom.server.deadlines import Deadlines
 from dialoom.server.hub import EventHub
 from dialoom.server.problems import ProblemError, not_found
 from dialoom.server.run_tale import RunTale, RunView
-from dialoom.server.watched import WatchedStore
+from dialoom.server.watched import WatchedStore, custom
 
 _log = logging.getLogger("dialoom.server")
 
 MAX_OPEN = 500
 MAX_REMEMBERED = 2_000
+MAX_QUEUED = 10
+"""So many messages may be on their way into one conversation at once, those that wait among them."""
 
 
 Ground: TypeAlias = Callable[[str, str], Awaitable[list[object]]]
@@ -48,13 +49,12 @@ Each has `index`, `id`, `title` and `text`.
 """
 
 
-class Choice(msgspec.Struct, frozen=True, kw_only=True):
-    """What a conversation is set to; a field left out stays, an empty text leaves it to the server."""
+class Sent(NamedTuple):
+    """Where something that was said stands, and the run that answers it."""
 
-    provider: str | msgspec.UnsetType = msgspec.UNSET
-    model: str | msgspec.UnsetType = msgspec.UNSET
-    system: str | msgspec.UnsetType = msgspec.UNSET
-    skills: list[str] | msgspec.UnsetType = msgspec.UNSET
+    place: int
+    run_id: str
+    conversation_id: str
 
 
 class Talks:
@@ -82,7 +82,9 @@ class Talks:
         self._tales: OrderedDict[str, RunTale] = OrderedDict()
         self._newest: dict[str, RunTale] = {}
         self._handles: dict[str, RunHandle] = {}
-        self._sent: OrderedDict[tuple[str, str], tuple[int, str]] = OrderedDict()
+        self._sent: OrderedDict[tuple[str, str], Sent] = OrderedDict()
+        self._queued: Counter[str] = Counter()
+        self._patient: set[str] = set()
 
     def answer_from(self, ground: Ground) -> None:
         """Answer every question from now on from what `ground` finds."""
@@ -135,28 +137,73 @@ class Talks:
         return dialog
 
     async def send(
-        self, conversation_id: str, text: str, *, attachments: list[object], key: str
-    ) -> tuple[int, str]:
-        """Say `text` and have it answered; return the entry's index and the run's id, once it is stored.
+        self,
+        conversation_id: str,
+        text: str,
+        *,
+        attachments: list[object],
+        key: str,
+        manner: Manner = PLAINLY,
+    ) -> Sent:
+        """Say `text` and have it answered; return, once it is stored, where it stands.
 
-        The same key again says nothing again, while it is among the newest 2,000.
+        The same key again says nothing again, while it is among the newest 2,000. Raises `ProblemError` for
+        what `manner` does not allow, and what the dialog does.
         """
-        dialog = await self.open(conversation_id)
-        async with self._turns.setdefault(conversation_id, asyncio.Lock()):
-            return await self._send(dialog, text, attachments=attachments, key=key)
+        if self._queued[conversation_id] >= MAX_QUEUED:
+            raise _busy(self.running(conversation_id))
+        self._queued[conversation_id] += 1
+        try:
+            return await self._send(conversation_id, text, attachments, key=key, manner=manner)
+        finally:
+            self._queued[conversation_id] -= 1
+            self._queued += Counter()  # forgets those in which nobody sends
 
     async def _send(
-        self, dialog: Dialog, text: str, *, attachments: list[object], key: str
-    ) -> tuple[int, str]:
-        conversation_id = dialog.id
-        known = self._sent.get((conversation_id, key)) if key else None
-        if known is not None:
-            return known
-        if not text.strip():
-            raise UsageError("there is nothing to send; write a text")
-        if dialog.is_running:
-            raise _busy(self.running(conversation_id))
+        self, conversation_id: str, text: str, attachments: list[object], *, key: str, manner: Manner
+    ) -> Sent:
+        known = (conversation_id, key)
+        if manner.policy == "reject" and conversation_id in self._patient and known not in self._sent:
+            raise _busy(self.running(conversation_id))  # somebody is before it, and it is not to wait
+        async with self._turns.setdefault(conversation_id, asyncio.Lock()):
+            if key and known in self._sent:
+                return self._sent[known]
+            if not text.strip():
+                raise UsageError("there is nothing to send; write a text")
+            dialog = await self._free(conversation_id, manner.policy)
+            sent = await self._say(await self._behind(dialog, manner.parent), text, attachments, manner)
+            if key:
+                self._sent[known] = sent
+                _trim(self._sent)
+            return sent
+
+    async def _free(self, conversation_id: str, policy: Policy) -> Dialog:
+        """Return a dialog that is not answering: as it is, after its answer, or when that was stopped."""
+        while (dialog := await self.open(conversation_id)).is_running:
+            handle = self._handles.get(self.running(conversation_id) or "")
+            if policy == "reject" or handle is None:
+                raise _busy(self.running(conversation_id))
+            if policy == "interrupt":
+                handle.cancel()
+            self._hub.publish(conversation_id, custom("run.queued", {"behind": handle.run_id}))
+            self._patient.add(conversation_id)
+            try:
+                await handle
+            finally:
+                self._patient.discard(conversation_id)
+        return dialog
+
+    async def _behind(self, dialog: Dialog, parent: int | None) -> Dialog:
+        """Return where something behind the entry `parent` is said: here, or in a branch."""
+        if parent is None or parent == dialog.message_count - 1:
+            return dialog
+        if parent >= dialog.message_count:
+            raise UsageError(f"there is no entry {parent} yet; load the conversation again")
+        return await self.open((await dialog.branch(parent + 1)).id)
+
+    async def _say(self, dialog: Dialog, text: str, attachments: list[object], manner: Manner) -> Sent:
         question = await self._question(dialog.id, text, attachments)
+        manner.choice.make(dialog)
         dialog.append_message(question)
         handle = self._begin(dialog, dialog.run())
         try:
@@ -166,11 +213,7 @@ class Talks:
             await handle
             dialog.truncate_to(_place(dialog, question))
             raise
-        index = _place(dialog, question)
-        if key:
-            self._sent[conversation_id, key] = (index, handle.run_id)
-            _trim(self._sent)
-        return index, handle.run_id
+        return Sent(_place(dialog, question), handle.run_id, dialog.id)
 
     async def again(self, conversation_id: str) -> tuple[str, str]:
         """Have the newest answer made anew in a branch; return the branch's id and the run's."""
@@ -286,27 +329,17 @@ class Talks:
     async def choose(self, conversation_id: str, choice: Choice, title: str | None) -> None:
         """Set a conversation's title and choices."""
         dialog = await self.open(conversation_id)
-        if isinstance(choice.provider, str):
-            dialog.set_provider_id(choice.provider)
-        if isinstance(choice.model, str):
-            dialog.set_model_id(choice.model)
-        if isinstance(choice.system, str):
-            dialog.set_system_text(choice.system)
-        if isinstance(choice.skills, list):
-            for name in dialog.active_skills:
-                dialog.deactivate_skill(name)
-            for name in choice.skills:
-                dialog.activate_skill(name)
+        choice.make(dialog)
         if title is not None:
             dialog.set_title(title)
         await dialog.save()
 
-    async def set_mode(self, conversation_id: str, mode: WorkflowMode) -> None:
-        """Set a conversation's mode; its dialog, which knows the old one, is opened anew when needed."""
+    async def update(self, conversation_id: str, change: HeaderChange) -> None:
+        """Change a header; the conversation's dialog, which knows the old one, is opened anew when needed."""
         run_id = self.running(conversation_id)
         if run_id is not None:
             raise _busy(run_id)
-        await self._store.update(conversation_id, HeaderChange(workflow_mode=mode))
+        await self._store.update(conversation_id, change)
         if any(each.id == conversation_id for each in self._center.dialogs):
             await self._center.release_dialog(conversation_id)
 
@@ -407,6 +440,6 @@ def _busy(run_id: str | None) -> ProblemError:
     )
 
 
-def _trim(kept: OrderedDict[tuple[str, str], tuple[int, str]]) -> None:
+def _trim(kept: OrderedDict[tuple[str, str], Sent]) -> None:
     while len(kept) > MAX_REMEMBERED:
         kept.popitem(last=False)

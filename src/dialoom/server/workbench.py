@@ -159,7 +159,7 @@ class Workbench:
             max_import=settings.max_import, clock=self._clock,
         ).routes()  # fmt: skip
         yield from self._cards.routes()
-        yield from Runs(self._talks, self._files).routes()
+        yield from Runs(self._talks, self._files, self._center).routes()
         yield from Streams(self.hub, self.store).routes()
         yield from Files(self._files).routes()
         yield from Pictures(self._files).routes()
