@@ -6,6 +6,7 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from bench.conversation_dialogs import dialog_rows
@@ -23,6 +24,8 @@ ENTRY = TextEntry(
     role="user", content="Grid the wells with 25 m cells, 用克里金法, and show me the contours. " * 4
 )
 
+in_turn = partial(interleaved, rounds=ROUNDS, clock=time.perf_counter)
+
 
 def rows() -> list[Row]:
     """Return wall-clock medians: an append waits for the disk, which no CPU time shows."""
@@ -39,8 +42,8 @@ def _appending(folder: Path) -> list[Row]:
         def insert() -> None:
             bare.execute("INSERT INTO record (body) VALUES (?)", (body,))
 
-        append, floor = _in_turn(lambda: run(store.append(long, [Append(ENTRY)])), insert)
-        opened, floor_opened = _in_turn(lambda: run(store.window(long)), lambda: run(store.window(short)))
+        append, floor = in_turn(lambda: run(store.append(long, [Append(ENTRY)])), insert)
+        opened, floor_opened = in_turn(lambda: run(store.window(long)), lambda: run(store.window(short)))
         return [
             Row(f"append to a conversation of {LONG}", "ms", append, "bare durable insert", floor, must=2.0),
             Row(f"open a conversation of {LONG}", "ms", opened, "one of 60", floor_opened, must=1.5),
@@ -51,7 +54,7 @@ def _listing(folder: Path) -> Row:
     with _store(folder / "many.sqlite") as (many, run), _store(folder / "few.sqlite") as (few, run_few):
         run(_fill(many, MANY))
         run_few(_fill(few, FEW))
-        ours, floor = _in_turn(lambda: run(many.page()), lambda: run_few(few.page()))
+        ours, floor = in_turn(lambda: run(many.page()), lambda: run_few(few.page()))
         return Row(f"a page of a list of {MANY}", "ms", ours, f"of {FEW}", floor, must=3.0)
 
 
@@ -67,12 +70,6 @@ async def _fill(store: SqliteConversationStore, count: int) -> None:
             for at in range(start, start + FEW):
                 header = Header(id=f"c{at}", title=f"wells {at}", created=1e9 + at, updated=1e9 + at)
                 group.create_task(store.create(Conversation(header)))
-
-
-def _in_turn(ours: Callable[[], object], theirs: Callable[[], object]) -> tuple[float, float]:
-    """Return median milliseconds of both."""
-    mine, other = interleaved(ours, theirs, rounds=ROUNDS, clock=time.perf_counter)
-    return 1000 * mine, 1000 * other
 
 
 @contextmanager

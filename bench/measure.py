@@ -44,12 +44,12 @@ def interleaved(
     rounds: int = 9,
     clock: Callable[[], float] = time.process_time,
 ) -> tuple[float, float]:
-    """Return the median seconds of both by `clock`, from the first round on."""
+    """Return the median milliseconds of both by `clock`, from the first round on."""
     taken: tuple[list[float], list[float]] = ([], [])
     for _ in range(rounds):
         for times, work in zip(taken, (ours, theirs), strict=True):
             times.append(seconds_of(work, clock))
-    return statistics.median(taken[0]), statistics.median(taken[1])
+    return 1000 * statistics.median(taken[0]), 1000 * statistics.median(taken[1])
 
 
 def seconds_of(work: Callable[[], object], clock: Callable[[], float] = time.process_time) -> float:

@@ -104,8 +104,8 @@ def _searches(store: InMemoryVectorStore, vectors: FloatMatrix, questions: Float
         np.argsort(-(units @ question))[:K]
 
     search = partial(store.search, question, K)
-    one, python = (1000 * each for each in interleaved(search, plain_python))
-    again, scan = (1000 * each for each in interleaved(search, numpy_scan))
+    one, python = interleaved(search, plain_python)
+    again, scan = interleaved(search, numpy_scan)
     many, single = interleaved(
         partial(store.search_many, questions, K),
         lambda: [store.search(each, K) for each in questions],
@@ -122,7 +122,7 @@ def _searches(store: InMemoryVectorStore, vectors: FloatMatrix, questions: Float
         ),
         Row("search 50,000 x 128, top 10", "ms", one, "a Python loop over them", python * 25, must=0.01),
         Row("search 50,000 x 128, top 10", "ms", again, "numpy product and argsort", scan, must=1.0),
-        Row("100 searches at once", "ms", 1000 * many, "100 searches", 1000 * single, must=0.6),
+        Row("100 searches at once", "ms", many, "100 searches", single, must=0.6),
     ]
 
 
@@ -177,7 +177,7 @@ def _in_lists() -> list[Row]:
     )
     name = f"search {LISTED:,} x {DIM} in lists"
     return [
-        Row(name, "ms", 1000 * fast / 20, "every row", 1000 * slow / 20, must=0.7),
+        Row(name, "ms", fast / 20, "every row", slow / 20, must=0.7),
         Row(f"{name}: missed of the nearest 10", "%", 100 * missed, "5 of 100", 5.0, must=1.0),
     ]
 
@@ -192,7 +192,7 @@ def _adding(chunks: list[Chunk], vectors: FloatMatrix) -> list[Row]:
         np.divide(vectors, np.sqrt(np.einsum("ij,ij->i", vectors, vectors))[:, None])
 
     fill = partial(_filled, chunks, vectors)
-    ours, floor = (1000 * each for each in interleaved(fill, least, rounds=5))
+    ours, floor = interleaved(fill, least, rounds=5)
     return [
         Row("add 50,000 chunks", "ms", ours, "two dicts and the scaling", floor, must=4.0),
         Row("add 50,000 chunks", "ms", _best(fill), "the seed's 1.3 million chunks/s", ADD_MS, must=1.0),
@@ -211,9 +211,7 @@ def _by_words(store: InMemoryVectorStore, chunks: list[Chunk]) -> Row:
 
     store.search_words("lamp", K)  # the first one reads the words
     ours, theirs = interleaved(lambda: [store.search_words(each, K) for each in asked], plain_scan, rounds=5)
-    return Row(
-        "3 questions by words, in memory", "ms", 1000 * ours, "a Python scan", 1000 * theirs, must=0.25
-    )
+    return Row("3 questions by words, in memory", "ms", ours, "a Python scan", theirs, must=0.25)
 
 
 def _on_disk(chunks: list[Chunk], vectors: FloatMatrix) -> list[Row]:
@@ -236,12 +234,10 @@ def _on_disk(chunks: list[Chunk], vectors: FloatMatrix) -> list[Row]:
         )
         json_rows = _as_json(chunks, vectors, listed)
     return [
-        Row("store 50,000 x 128 with words", "ms", 1000 * saved, "in memory, JSON", 1000 * listing, must=3.0),
+        Row("store 50,000 x 128 with words", "ms", saved, "in memory, JSON", listing, must=3.0),
         *json_rows,
-        Row(
-            "a question by words, SQLite", "ms", 1000 * found, "LIKE over the texts", 1000 * scanned, must=1.0
-        ),
-        Row("open 50,000 x 128 and search", "ms", 1000 * loaded, "the JSON file", 1000 * read, must=0.5),
+        Row("a question by words, SQLite", "ms", found, "LIKE over the texts", scanned, must=1.0),
+        Row("open 50,000 x 128 and search", "ms", loaded, "the JSON file", read, must=0.5),
         Row("index on disk", "MB", sizes[0], "the JSON file", sizes[1], must=1.0),
     ]
 
@@ -276,8 +272,8 @@ def _as_json(chunks: list[Chunk], vectors: FloatMatrix, path: Path) -> list[Row]
     saved, dumped = interleaved(partial(store.save, path), dump, rounds=3)
     loaded, parsed = interleaved(partial(InMemoryVectorStore().load, path), parse, rounds=3)
     return [
-        Row("save 50,000 x 128 as JSON", "ms", 1000 * saved, "Python's json", 10_000 * dumped, must=0.5),
-        Row("load 50,000 x 128 from JSON", "ms", 1000 * loaded, "Python's json", 10_000 * parsed, must=0.5),
+        Row("save 50,000 x 128 as JSON", "ms", saved, "Python's json", 10 * dumped, must=0.5),
+        Row("load 50,000 x 128 from JSON", "ms", loaded, "Python's json", 10 * parsed, must=0.5),
     ]
 
 

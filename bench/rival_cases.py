@@ -50,6 +50,14 @@ def _saying(word: str) -> Callable[[Log], dict[str, list[str]]]:
     return lambda _: {"said": [word]}
 
 
+def _tried(call: Callable[[], Any]) -> tuple[Any, str]:
+    """Return what `call` returns, and the error that it raises, with its kind; "" for none."""
+    try:
+        return call(), ""
+    except Exception as error:  # noqa: BLE001 - whatever it is
+        return None, f"{type(error).__name__}: {error}"
+
+
 def _to_a(_: Log) -> str:
     return "a"
 
@@ -91,14 +99,9 @@ def timeout_of_a_plain_node() -> Seen:
     app = _built({"slow": slow}, [("START", "slow")])
     app.step_timeout = 0.1
     began = time.monotonic()
-    try:
-        app.invoke({"said": [], "n": 0})
-    except Exception as error:  # noqa: BLE001 - whatever it is
-        said = type(error).__name__
-    else:
-        said = "no error"
+    _, error = _tried(lambda: app.invoke({"said": [], "n": 0}))
     took = time.monotonic() - began
-    return took < 0.2, f"{said} after {took:.2f} s for a timeout of 0.10 s"
+    return took < 0.2, f"{error.partition(':')[0] or 'no error'} after {took:.2f} s for a timeout of 0.10 s"
 
 
 def join_of_a_branch_not_taken() -> Seen:
@@ -165,19 +168,13 @@ def route_to_nowhere() -> Seen:
     builder.add_node("a", _saying("a"))
     builder.add_edge(_graph().START, "a")
     builder.add_conditional_edges("a", _to_nope)
-    try:
-        said = builder.compile().invoke({"said": [], "n": 0})["said"]
-    except Exception as error:  # noqa: BLE001 - whatever it is
-        return "nope" in str(error), f"{type(error).__name__}: {error}"
-    return False, f"the run finished after {said}, without an error"
+    said, error = _tried(lambda: builder.compile().invoke({"said": [], "n": 0})["said"])
+    return "nope" in error, error or f"the run finished after {said}, without an error"
 
 
 def unreachable_node() -> Seen:
-    try:
-        _built({"a": _saying("a"), "lost": _saying("lost")}, [("START", "a")])
-    except Exception as error:  # noqa: BLE001 - whatever it is
-        return True, f"{type(error).__name__}: {error}"
-    return False, "it compiles"
+    _, error = _tried(lambda: _built({"a": _saying("a"), "lost": _saying("lost")}, [("START", "a")]))
+    return bool(error), error or "it compiles"
 
 
 def subgraph_on_a_shared_channel() -> Seen:
@@ -204,22 +201,16 @@ def output_of_the_wrong_type() -> Seen:
     def wrong(_: Log) -> dict[str, Any]:
         return {"n": "seven"}
 
-    try:
-        found = _built({"a": wrong}, [("START", "a")]).invoke({"said": [], "n": 0})["n"]
-    except Exception as error:  # noqa: BLE001 - whatever it is
-        return True, f"{type(error).__name__}: {error}"
-    return False, f"the int channel holds {found!r}"
+    found, error = _tried(lambda: _built({"a": wrong}, [("START", "a")]).invoke({"said": [], "n": 0})["n"])
+    return bool(error), error or f"the int channel holds {found!r}"
 
 
 def key_with_a_typing_error() -> Seen:
     def typo(_: Log) -> dict[str, Any]:
         return {"n": 1, "siad": ["x"]}
 
-    try:
-        found = _built({"a": typo}, [("START", "a")]).invoke({"said": [], "n": 0})
-    except Exception as error:  # noqa: BLE001 - whatever it is
-        return True, f"{type(error).__name__}: {error}"
-    return False, f"finished with {found}, without an error"
+    found, error = _tried(lambda: _built({"a": typo}, [("START", "a")]).invoke({"said": [], "n": 0}))
+    return bool(error), error or f"finished with {found}, without an error"
 
 
 def two_runs_on_one_thread() -> Seen:

@@ -20,6 +20,8 @@ from dialoom.mcp.transport import LineTransport
 if TYPE_CHECKING:
     import mcp_types as types
 
+    from dialoom.mcp.sdk.verbs import MakeRequest
+
 
 class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Who a server says it is. `capabilities` are its own JSON; the words are foreign."""
@@ -169,8 +171,7 @@ class MCPClient:
         """
 
         async def send(live: Live, patience: Patience) -> Any:
-            from dialoom.mcp.sdk import verbs
-
+            verbs = self._session.verbs
             make = verbs.tool_call(name, arguments or {})
             turn = verbs.kept_round(input_responses, request_state)
             ask = verbs.ask_once if pause_for_input else verbs.ask_until_done
@@ -186,25 +187,13 @@ class MCPClient:
 
     async def read_resource(self, uri: str) -> "types.ReadResourceResult":
         """Read a resource."""
-
-        async def send(live: Live, patience: Patience) -> Any:
-            from dialoom.mcp.sdk import verbs
-
-            return await verbs.ask_until_done(live, verbs.reading(uri), patience=patience)
-
-        return await self._session.ask(send)
+        return await self._until_done(lambda: self._session.verbs.reading(uri))
 
     async def get_prompt(
         self, name: str, arguments: Mapping[str, str] | None = None
     ) -> "types.GetPromptResult":
         """Return a prompt, filled in with `arguments`."""
-
-        async def send(live: Live, patience: Patience) -> Any:
-            from dialoom.mcp.sdk import verbs
-
-            return await verbs.ask_until_done(live, verbs.prompting(name, arguments or {}), patience=patience)
-
-        return await self._session.ask(send)
+        return await self._until_done(lambda: self._session.verbs.prompting(name, arguments or {}))
 
     async def complete(
         self,
@@ -217,13 +206,11 @@ class MCPClient:
 
         `reference` is `{"name": ...}` of a prompt or `{"uri": ...}` of a resource template.
         """
-
-        async def send(live: Live, _: Patience) -> tuple[str, ...]:
-            from dialoom.mcp.sdk import verbs
-
-            return await verbs.complete(live, reference, argument=argument, known=known or {})
-
-        return await self._session.ask(send)
+        return await self._session.ask(
+            lambda live, _: self._session.verbs.complete(
+                live, reference, argument=argument, known=known or {}
+            )
+        )
 
     async def subscribe_resource(self, uri: str) -> None:
         """Be told when a resource changes, after a reconnection too: by `notifications/resources/updated`."""
@@ -235,23 +222,11 @@ class MCPClient:
 
     async def answer_input(self, request: Fields) -> Fields:
         """Answer a question of a paused call that is not for a person, such as one for a model's words."""
-
-        async def send(live: Live, _: Patience) -> Fields:
-            from dialoom.mcp.sdk import verbs
-
-            return await verbs.answer_request(live, request)
-
-        return await self._session.ask(send)
+        return await self._session.ask(lambda live, _: self._session.verbs.answer_request(live, request))
 
     async def tell_roots_changed(self) -> None:
         """Tell the server that `MCPAnswers.roots` returns other folders now, so that it asks again."""
-
-        async def send(live: Live, _: Patience) -> None:
-            from dialoom.mcp.sdk import verbs
-
-            await verbs.tell_roots_changed(live)
-
-        await self._session.ask(send)
+        await self._session.ask(lambda live, _: self._session.verbs.tell_roots_changed(live))
 
     def set_notification_handler(self, handler: OnNotice | None) -> None:
         """Hand every notice of the server to `handler`, on the event loop; it must not block."""
@@ -276,6 +251,12 @@ class MCPClient:
     def on_list_changed(self, listener: OnChange) -> Callable[[], None]:
         """Call `listener` a moment after lists changed, however many notices came. Returns what ends that."""
         return self._session.changes.listen(listener)
+
+    async def _until_done(self, make: "Callable[[], MakeRequest]") -> Any:
+        """Return the answer to what `make` makes, with the server's questions on the way answered."""
+        return await self._session.ask(
+            lambda live, patience: self._session.verbs.ask_until_done(live, make(), patience=patience)
+        )
 
 
 def _facts(live: Live) -> ServerFacts:

@@ -73,6 +73,13 @@ class ServerSession:
             rng=options.rng,
         )
 
+    @property
+    def verbs(self):
+        """The requests of the protocol; loading them takes long, so that is done when the first is sent."""
+        from dialoom.mcp.sdk import verbs
+
+        return verbs
+
     async def ask(self, send: Callable[[Live, Patience], Awaitable[T]], *, elicit: Elicit | None = None) -> T:
         """Return what `send` gets over the live connection; questions on the way go to `elicit`."""
         with self._asker.call(elicit) as call:
@@ -89,8 +96,6 @@ class ServerSession:
 
     async def list_over(self, live: Live, patience: Patience, kind: str) -> tuple[Any, ...]:
         """Return all items of one list over a connection that is at hand."""
-        from dialoom.mcp.sdk import verbs
-
         ability, key = _LISTS[kind]
         if getattr(live.client.server_capabilities, ability) is None:
             return ()
@@ -98,9 +103,9 @@ class ServerSession:
         async def page(cursor: str | None) -> tuple[Sequence[Any], str | None]:
             patience.alive()
             try:
-                return await verbs.list_page(live, kind, cursor)
-            except verbs.MCPError as error:
-                if cursor is None and verbs.is_unknown_method(error):
+                return await self.verbs.list_page(live, kind, cursor)
+            except self.verbs.MCPError as error:
+                if cursor is None and self.verbs.is_unknown_method(error):
                     return (), None  # many that have resources have no templates of them
                 raise
 
@@ -114,11 +119,8 @@ class ServerSession:
 
     async def subscribe(self, uri: str) -> None:
         """Be told of changes of a resource, now and after every reconnection. Raises `McpError`."""
-        live = await self.connection.live()
-        from dialoom.mcp.sdk import verbs
-
-        if not verbs.is_modern(live):
-            await self.ask(lambda live, _: verbs.subscribe(live, uri))
+        if not self.verbs.is_modern(await self.connection.live()):
+            await self.ask(lambda live, _: self.verbs.subscribe(live, uri))
             self.wanted.add(uri)
             return
         self.wanted.add(uri)
@@ -131,11 +133,9 @@ class ServerSession:
     async def unsubscribe(self, uri: str) -> None:
         """Be told no more of them."""
         live = await self.connection.live()
-        from dialoom.mcp.sdk import verbs
-
         self.wanted.remove(uri)
-        if not verbs.is_modern(live):
-            await self.ask(lambda live, _: verbs.unsubscribe(live, uri))
+        if not self.verbs.is_modern(live):
+            await self.ask(lambda live, _: self.verbs.unsubscribe(live, uri))
 
     def on_state(self, state: ConnectionState, error: McpError | None) -> None:
         if self._options.on_state is None:
