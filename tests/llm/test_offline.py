@@ -214,6 +214,12 @@ async def test_what_is_asked_of_a_thing_must_be_told_and_a_measure_need_not_be_n
     assert await answer("What is the total length of the warranty?", covered, REFUNDS, LOG) == (
         f"According to your documents: {covered} [1]"
     )
+    assert await answer("What is the meaning of life?", "Unused means that it has not touched the road.") == (
+        "Your documents hold nothing on this question."
+    )
+    assert await answer("What is the price of postage?", "The price of shipping is EUR 7.") == (
+        "According to your documents: The price of shipping is EUR 7. [1]"
+    )
     assert await answer("法国的首都是哪里？", "法国的快递要五天。") == "文档中没有与这个问题有关的内容。"
     assert (
         await answer("补办的费用是什么？", CARD) == "根据文档：工牌遗失请当天报失，补办收取工本费30元。 [1]"

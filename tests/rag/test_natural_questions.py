@@ -75,7 +75,7 @@ def test_most_questions_in_other_words_are_answered(
 def test_most_questions_on_something_else_are_not_answered(met: dict[str, bool]) -> None:
     refused = [met[each.question] for each in QUESTIONS if not each.doc]
     print(f"{sum(refused)} of {len(refused)} refused")
-    assert (sum(refused) >= 10, len(refused)) == (True, 13)
+    assert (sum(refused) >= 11, len(refused)) == (True, 13)
 
 
 @pytest.mark.parametrize(

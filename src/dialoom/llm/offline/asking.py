@@ -25,7 +25,8 @@ _FRAMES = re.compile(
     re.IGNORECASE,
 )
 _NAMES = re.compile(
-    r"\b(?:what|who) (?:is|are|was|were) the ((?:\w+ ){1,3}?)(?:of|in)\b|的(\w{2,4}?)(?:是|在)[谁什哪]",
+    r"\b(?:what|who) (?:is|are|was|were) the ((?:\w+ ){1,3}?)(?:of|in)\b([^,;.?!]*)|"
+    r"的(\w{2,4}?)(?:是|在)[谁什哪]",
     re.IGNORECASE,
 )
 _GENERAL = frozenset(
@@ -74,9 +75,18 @@ class Subject(NamedTuple):
 def subject_of(question: str) -> Subject:
     """Return what `question` is about; "what do my documents say about" and the like are not it."""
     left = _FRAMES.sub(" ", question)
-    named = _NAMES.search(left)
-    name = frozenset(terms(named[1] or named[2])) if named else frozenset[str]()
-    return Subject(frozenset(terms(left)), frozenset() if name & _GENERAL else name, left != question)
+    return Subject(frozenset(terms(left)), _named(left), left != question)
+
+
+def _named(question: str) -> frozenset[str]:
+    """What must be told to answer; of "the length of the warranty" that is the warranty."""
+    found = _NAMES.search(question)
+    if found is None:
+        return frozenset()
+    name = frozenset(terms(found[1] or found[3]))
+    if not name & _GENERAL:
+        return name
+    return frozenset(term for term in terms(found[2] or "") if weight(term) == 1)
 
 
 def wants_time(question: str) -> bool:

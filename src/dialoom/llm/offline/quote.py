@@ -100,7 +100,12 @@ class _Asked:
         self.usual = sum(map(len, known)) / (len(known) or 1) or 1.0
         self.wants_time, self.wants_number = wants_time(question), wants_number(question)
         every = set(seen).union(*(words for passage in passages for words in passage.headings))
-        self.is_untold = bool(subject.named) and every.isdisjoint(subject.named)
+        self.is_untold = not self._tells(every, subject.named)
+
+    def _tells(self, words: set[str], wanted: frozenset[str]) -> bool:
+        """Whether words say one of those wanted, themselves or otherwise; what is not wanted is told."""
+        meant = (others for said, others in self.kin if not wanted.isdisjoint(said))
+        return not wanted or not words.isdisjoint(wanted.union(*meant))
 
     def matched(self, words: set[str]) -> float:
         meant = {term for said, others in self.kin if not others.isdisjoint(words) for term in said}
