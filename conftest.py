@@ -47,7 +47,7 @@ ASKED_FOR = frozenset({"DIALOOM_SHARED", "DIALOOM_RIVALS_PYTHON"})
 """What of this the suite itself is told."""
 
 
-def own_environment(environ: MutableMapping[str, str]) -> None:
+def own_environment(environ: MutableMapping[str, str], settings_folder: str) -> None:
     """Take out what would change an answer in a test, or in a program that it starts.
 
     Keys and settings are those of who runs the suite; a proxy would be asked for servers on this machine.
@@ -57,12 +57,12 @@ def own_environment(environ: MutableMapping[str, str]) -> None:
             del environ[name]
     # hundreds of programs are started: where no bytecode is kept, each would compile dialoom anew
     environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    environ.update(
-        COLUMNS="80", LINES="24", TERM="xterm-256color", XDG_CONFIG_HOME=str(ROOT / "tests" / "no-settings")
-    )
+    environ.update(COLUMNS="80", LINES="24", TERM="xterm-256color", XDG_CONFIG_HOME=settings_folder)
 
 
-own_environment(os.environ)
+NO_SETTINGS = tempfile.TemporaryDirectory(prefix="dialoom-no-settings-", ignore_cleanup_errors=True)
+"""Browsers write there. It goes with this process."""
+own_environment(os.environ, NO_SETTINGS.name)
 
 TRACED_CHILDREN = "COVERAGE_PROCESS_CONFIG"
 

@@ -39,10 +39,9 @@ def test_settings_proxies_and_looks_of_who_runs_the_suite_are_not_its_own() -> N
         "DIALOOM_SHARED": "/shared",
         "XDG_CONFIG_HOME": "/home/they/.config",
     }
-    own_environment(environment)
-    assert environment.pop("XDG_CONFIG_HOME").endswith("tests/no-settings")
-    terminal = {"COLUMNS": "80", "LINES": "24", "TERM": "xterm-256color"}
-    assert environment == {"PATH": "/bin", "DIALOOM_SHARED": "/shared", **terminal}
+    own_environment(environment, "/nobody/config")
+    ours = {"XDG_CONFIG_HOME": "/nobody/config", "COLUMNS": "80", "LINES": "24", "TERM": "xterm-256color"}
+    assert environment == {"PATH": "/bin", "DIALOOM_SHARED": "/shared", **ours}
 
 
 @pytest.mark.parametrize(("profile", "wanted"), [("dialoom", 40), ("quick", 10)])
