@@ -152,10 +152,8 @@ class Server:
             except ProviderError as error:
                 if error.kind not in _REFUSALS or not _ABOUT_FILES.search(str(error)):
                     raise
-                if _UNSUPPORTED.search(str(error)):
+                if _UNSUPPORTED.search(str(error)) and len(self._sightless) < _MAX_REMEMBERED:
                     self._sightless.add(options.model)
-                if len(self._sightless) > _MAX_REMEMBERED:
-                    self._sightless.clear()
                 told = f"what tools show was left out, because {error}"
             warned = Warned(code="files_refused", message=told)
             assembly.add(warned)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import msgspec
 
-from dialoom.llm.messages import Message, Part, ToolResultPart
+from dialoom.llm.messages import Message, ToolResultPart
 
 
 def with_files_shown(messages: Iterable[Message], media_types: Collection[str]) -> Iterator[Message]:
@@ -15,7 +15,7 @@ def with_files_shown(messages: Iterable[Message], media_types: Collection[str]) 
     """
     for message in messages:
         if message.role == "tool" and message.files:
-            parts = tuple(_shown(part, media_types) for part in message.parts)
+            parts = tuple(_shown(result, media_types) for result in message.tool_results)
             yield msgspec.structs.replace(message, parts=parts)
         else:
             yield message
@@ -27,9 +27,10 @@ def show_files(messages: Sequence[Message], media_types: Collection[str]) -> boo
     return any(file.media_type in media_types for file in shown)
 
 
-def _shown(part: Part, media_types: Collection[str]) -> Part:
-    if not isinstance(part, ToolResultPart):
-        return part
-    shown = tuple(file for file in part.files if file.media_type in media_types)
-    notes = [f"[not shown to you: {file.told}]" for file in part.files if file not in shown]
-    return msgspec.structs.replace(part, content="\n".join([part.content, *notes]).lstrip("\n"), files=shown)
+def _shown(result: ToolResultPart, media_types: Collection[str]) -> ToolResultPart:
+    shown = tuple(file for file in result.files if file.media_type in media_types)
+    notes = [
+        f"[not shown to you: {file.told}]" for file in result.files if file.media_type not in media_types
+    ]
+    content = "\n".join(filter(None, [result.content, *notes]))
+    return msgspec.structs.replace(result, content=content, files=shown)
