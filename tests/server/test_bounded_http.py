@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dialoom.server import Parts, bounded_http
+from dialoom.server import Parts, bounded_http, routes
 from dialoom.server.bounded_http import MAX_HEAD, MAX_REFUSED
 from dialoom.server.serving import room_for
 from tests.server.live import BOUND, Live, served
@@ -124,6 +124,52 @@ def test_no_more_connections_are_taken_than_there_may_be_open_files(
     assert len(caplog.records) == 2
     monkeypatch.setitem(sys.modules, "resource", None)
     assert room_for(1_500) == 1_500
+
+
+async def test_who_sends_too_much_is_told_so(
+    parts: Parts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(routes, "MAX_LET_PASS", 6_000_000)
+    async with served(parts, tmp_path) as live:
+        for chunked in (False, True):
+            answer = await sent(live, *too_much(live, 5_000_000, chunked=chunked))
+            assert answer.startswith(b"HTTP/1.1 413 "), answer[:200]
+        monkeypatch.setattr(routes, "LET_PASS_SECONDS", 0.05)
+        head, _ = too_much(live, 5_000_000, chunked=False)
+        assert (await sent(live, head)).startswith(b"HTTP/1.1 413 ")  # what does not come is not waited for
+        monkeypatch.setattr(routes, "MAX_LET_PASS", 1)
+        assert (await sent(live, head, b"[[")).startswith(b"HTTP/1.1 413 ")
+
+
+def too_much(live: Live, size: int, *, chunked: bool) -> tuple[bytes, bytes]:
+    """Return head and body of a call that is too large."""
+    port, token = live.workbench.settings.port, live.client.headers["Authorization"]
+    length = b"Transfer-Encoding: chunked" if chunked else b"Content-Length: %d" % size
+    head = (
+        b"POST /api/v1/conversations HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nAuthorization: %s\r\n"
+        b"Content-Type: application/json\r\nConnection: close\r\n%s\r\n\r\n"
+    ) % (port, token.encode(), length)
+    return head, (b"%x\r\n%s\r\n0\r\n\r\n" % (size, b" " * size)) if chunked else b" " * size
+
+
+async def test_a_body_that_trickles_is_not_waited_for(
+    parts: Parts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(routes, "PIECE_SECONDS", 0.2)
+    async with served(parts, tmp_path) as live:
+        port = live.workbench.settings.port
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(
+            b"POST /login HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\n"
+            b"Content-Length: 1000\r\n\r\n" % port
+        )
+        answered = asyncio.ensure_future(reader.read(12))
+        async with asyncio.timeout(BOUND):
+            while not answered.done():
+                writer.write(b" ")
+                await asyncio.wait({answered}, timeout=0.05)
+        assert await answered == b"HTTP/1.1 408"
+        writer.close()
 
 
 async def opened(stack: AsyncExitStack, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

@@ -270,3 +270,8 @@ async def test_ten_thousand_idle_conversations_are_listed_each_once(parts: Parts
         listed += [each["id"] for each in page["items"]]
         cursor = page["cursor"]
     assert listed == [header.id for header in reversed(headers)]
+
+
+@pytest.mark.parametrize("mode", ["x" * 1_001, 2**53 + 1, 10**4_000, [], {"a": 1}])
+def test_a_mode_that_would_weigh_on_every_listing_is_refused(client: TestClient, mode: object) -> None:
+    assert client.post(ROOT, json={"workflowMode": mode}).status_code == 422

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 from starlette.responses import Response
@@ -12,7 +12,7 @@ from dialoom.base.errors import ConflictError
 from dialoom.conversation.conversation import Conversation
 from dialoom.conversation.drafts import DraftStore
 from dialoom.conversation.exchange import ExportFormat, export_conversation, import_conversation
-from dialoom.conversation.header import HeaderChange, WorkflowMode
+from dialoom.conversation.header import HeaderChange
 from dialoom.conversation.store import ListedConversationStore, Window
 from dialoom.server.choice import Choice
 from dialoom.server.family import Alternatives, alternatives
@@ -31,6 +31,12 @@ _MEDIA: dict[ExportFormat, str] = {
 }
 _BYTES = "application/octet-stream"
 _MESSAGE = "message"
+_Mode: TypeAlias = (
+    Annotated[str, msgspec.Meta(max_length=1000)]
+    | Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]
+    | bool
+    | None
+)
 _Title = Annotated[str, msgspec.Meta(max_length=1000)]
 _Limit = Annotated[int, msgspec.Meta(ge=1, le=200)]
 
@@ -55,7 +61,7 @@ class NewConversation(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
     """A conversation to begin."""
 
     title: _Title = ""
-    workflow_mode: WorkflowMode = None
+    workflow_mode: _Mode = None
     tags: TagList = []
     settings: Choice = Choice()
 
@@ -64,7 +70,7 @@ class ConversationEdit(msgspec.Struct, frozen=True, kw_only=True, rename="camel"
     """What to change of a conversation; what is left out stays."""
 
     title: _Title | msgspec.UnsetType = msgspec.UNSET
-    workflow_mode: WorkflowMode | msgspec.UnsetType = msgspec.UNSET
+    workflow_mode: _Mode | msgspec.UnsetType = msgspec.UNSET
     tags: TagList | msgspec.UnsetType = msgspec.UNSET
     settings: Choice = Choice()
 

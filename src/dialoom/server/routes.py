@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
 
@@ -27,6 +28,10 @@ _ESCAPED = re.compile(
     rb"\\(?:u[dD][89aAbB]..\\u[dD][c-fC-F]..|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
 )
 PIECE_SECONDS = 30.0
+SLOWEST = 10_000
+"""Bytes a second that a body comes with at least, after the first minute."""
+LET_PASS_SECONDS = 5.0
+MAX_LET_PASS = 64 * 1024 * 1024
 _EVERY_METHOD = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 
 
@@ -134,9 +139,23 @@ def _endpoint(methods: Mapping[str, AnyRoute], max_body: int) -> Callable[[Reque
         except ClientDisconnect:
             return Response(status_code=400)  # nobody is there to read it
         except Exception as error:  # noqa: BLE001 - seam: every failure becomes a problem document
-            return problem_of(error).response(request.url.path)
+            problem = problem_of(error)
+            if problem.status == 413:
+                await _let_pass(request)
+            return problem.response(request.url.path)
 
     return answer
+
+
+async def _let_pass(request: Request) -> None:
+    """Read a body that is not wanted for a moment: a caller that cannot send it all finds no answer."""
+    passed = 0
+    with suppress(TimeoutError, ClientDisconnect, RuntimeError):  # the last: all of it was read
+        async with asyncio.timeout(LET_PASS_SECONDS):
+            async for piece in request.stream():
+                passed += len(piece)
+                if passed > MAX_LET_PASS:
+                    return
 
 
 def content_type(request: Request) -> str:
@@ -158,8 +177,10 @@ async def read_bytes(request: Request, most: int) -> bytes:
 
 
 async def body_pieces(request: Request) -> AsyncGenerator[bytes]:
-    """Yield the body as it comes. Raises `ProblemError` when nothing comes for 30 seconds."""
+    """Yield the body as it comes. Raises `ProblemError` when nothing comes for 30 seconds, or too little."""
     stream = request.stream()
+    clock = asyncio.get_running_loop().time
+    began, size = clock(), 0
     while True:
         try:
             async with asyncio.timeout(PIECE_SECONDS):
@@ -169,6 +190,9 @@ async def body_pieces(request: Request) -> AsyncGenerator[bytes]:
         except TimeoutError as error:
             detail = f"nothing came for {PIECE_SECONDS:g} s; send it again"
             raise ProblemError(408, "too_slow", detail) from error
+        size += len(piece)
+        if clock() - began > 2 * PIECE_SECONDS + size / SLOWEST:
+            raise ProblemError(408, "too_slow", f"less than {SLOWEST} bytes a second; send it again")
         yield piece
 
 
