@@ -79,8 +79,10 @@ PIECES = st.sampled_from(
 
 
 @settings(max_examples=300)
-@given(st.lists(PIECES, max_size=30), st.integers(1, 7))
+@given(st.lists(PIECES, max_size=30), st.integers(1, 8))
 @example(["```", "a", "`", "[3, 2]"], 2)
+@example(["~~~\n~~~ ", "a\n[3, 2]"], 8)
+@example(["```\n    ", "```\n[3, 2]"], 8)
 def test_any_cut_into_deltas_gives_the_same_numbers_in_order(pieces: list[str], size: int) -> None:
     answer = "".join(pieces)
     numbers = CitationNumbers(4)

@@ -72,10 +72,7 @@ class CitationNumbers:
         stop = text.find("\n", at, at + _LONGEST_OPEN)
         is_whole = stop >= 0 or ended or len(text) - at >= _LONGEST_OPEN
         line = text[at : stop if stop >= 0 else at + _LONGEST_OPEN]
-        mark = _MAYBE_FENCE.match(line)
-        assert mark is not None  # it may be empty
-        is_open = mark.end() == len(line) or line[mark.end() - 1 : mark.end()] == "`"
-        if not is_whole and is_open:
+        if not is_whole and self._may_be_fence(line):
             return False
         self._is_plain = bool(self._fence)
         closing = line.strip()
@@ -86,6 +83,14 @@ class CitationNumbers:
             self._fence, self._is_plain = opened[1], True
         self._begins_line = False
         return True
+
+    def _may_be_fence(self, line: str) -> bool:
+        """Whether more of a line that has begun like this can open a fence, or close the one that is open."""
+        if self._fence:
+            return not line.strip().strip(self._fence[0]).strip()
+        mark = _MAYBE_FENCE.match(line)
+        assert mark is not None  # it may be empty
+        return mark.end() == len(line) or line[mark.end() - 1 : mark.end()] == "`"
 
     def _special(self, text: str, at: int, *, ended: bool) -> tuple[int, str]:
         """How much of a line end, code or bracket at `at` is decided, and what is shown for it."""
