@@ -1,6 +1,6 @@
 """Behind nginx as it comes, and behind two with one line more, events still come one by one."""
 
-import asyncio
+import os
 import shutil
 import socket
 import subprocess
@@ -35,27 +35,22 @@ http {{
 @contextmanager
 def nginx(folder: Path, behind: str) -> Iterator[tuple[str, str]]:
     """Run two servers, one behind the other, in front of `behind`; give both addresses, the outer first."""
-    with socket.socket() as one, socket.socket() as other:
-        one.bind(("127.0.0.1", 0))
-        other.bind(("127.0.0.1", 0))
+    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
         outer, inner = one.getsockname()[1], other.getsockname()[1]
-    config = folder / "nginx.conf"
-    config.write_text(CONFIG.format(folder=folder, outer=outer, inner=inner, behind=behind, line=NESTED))
-    with subprocess.Popen(["nginx", "-c", config, "-p", folder], stderr=subprocess.DEVNULL) as child:
-        yield f"http://127.0.0.1:{outer}", f"http://127.0.0.1:{inner}"
-        child.terminate()
-
-
-async def reached(client: httpx2.AsyncClient) -> None:
-    """Wait until nginx answers."""
-    async with asyncio.timeout(BOUND):
-        while True:
-            try:
-                await client.get("/healthz")
-            except httpx2.TransportError:
-                await asyncio.sleep(0.02)  # it tells nobody when it is there
-            else:
-                return
+        config = folder / "nginx.conf"
+        config.write_text(
+            CONFIG.format(folder=folder, outer=outer, inner=inner, behind=behind, line=NESTED),
+            encoding="utf-8",
+        )
+        sockets = (one.fileno(), other.fileno())  # given as to a new nginx by an old one: nobody takes a port
+        with subprocess.Popen(
+            ["nginx", "-c", config, "-p", folder],
+            stderr=subprocess.DEVNULL,
+            pass_fds=sockets,
+            env=os.environ | {"NGINX": "".join(f"{number};" for number in sockets)},
+        ) as child:
+            yield f"http://127.0.0.1:{outer}", f"http://127.0.0.1:{inner}"
+            child.terminate()
 
 
 @pytest.mark.parametrize("layers", [1, 2])
@@ -67,11 +62,12 @@ async def test_an_event_passes_the_proxies_before_the_next_one_happens(
         known = await live.begin()
         with nginx(tmp_path, live.url) as (outer, inner):
             address = inner if layers == 1 else outer
-            async with httpx2.AsyncClient(base_url=address, headers=headers, timeout=BOUND) as client:
-                await reached(client)
-                async with client.stream("GET", f"/api/v1/conversations/{known}/events") as response:
-                    events = Events(response)
-                    for title in ("one", "two", "three"):
-                        await live.client.patch(f"/api/v1/conversations/{known}", json={"title": title})
-                        heard = await events.until("conversation.updated")
-                        assert heard[-1]["value"]["title"] == title
+            async with (
+                httpx2.AsyncClient(base_url=address, headers=headers, timeout=BOUND) as client,
+                client.stream("GET", f"/api/v1/conversations/{known}/events") as response,
+            ):
+                events = Events(response)
+                for title in ("one", "two", "three"):
+                    await live.client.patch(f"/api/v1/conversations/{known}", json={"title": title})
+                    heard = await events.until("conversation.updated")
+                    assert heard[-1]["value"]["title"] == title
