@@ -151,7 +151,7 @@ test("a call whose approval was cancelled, or that the talk left behind, is give
   const asked = (index: number, id: string, status: string | null): Shown => ({ index, kind: "Special", type: "Approval", payload: "", card: { toolCallId: id, ...(status === null ? {} : { status }) }, locked: false, rev: index });
   const named = (entries: Shown[]) => [...givenUp(entries)].map((call) => call.id);
   expect(named([calling(0, "a"), asked(1, "a", null)])).toEqual([]);
-  expect(named([calling(0, "a"), asked(1, "a", "cancelled")])).toEqual(["a"]);
+  for (const status of ["cancelled", "expired"]) expect(named([calling(0, "a"), asked(1, "a", status)])).toEqual(["a"]);
   expect(named([calling(0, "a"), asked(1, "a", "approved"), { ...said(2, "done", "tool"), toolCallId: "a" } as Shown, said(3, "and now?"), calling(4, "a")])).toEqual([]);
   expect(named([calling(0, "form"), said(1, "something else")])).toEqual(["form"]);
 });

@@ -33,7 +33,8 @@ export function App() {
     redraw();
   };
   useEffect(() => {
-    const keyed = (event: KeyboardEvent) => shortcut(event, { help: () => setPage("help"), escape: () => (page === null ? leave() : setPage(null)) });
+    const escape = () => (page === null ? leave() : undefined); // a page laid over closes itself, and gives the focus back
+    const keyed = (event: KeyboardEvent) => shortcut(event, { help: () => setPage("help"), escape });
     addEventListener("keydown", keyed);
     return () => removeEventListener("keydown", keyed);
   }, [page]);

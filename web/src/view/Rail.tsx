@@ -65,7 +65,7 @@ function Foot({ onOpen, onLanguage }: Pick<Props, "onOpen" | "onLanguage">) {
         {PLACES.map(([page, icon, words]) => <button key={page} type="button" className="plain" onClick={() => onOpen(page)}><Icon name={icon} /> {t(words)}</button>)}
       </div>
       <div className="rail-bottom">
-        <button type="button" className="plain language" lang={lang} onClick={() => onLanguage(other)}>{name}</button>
+        <button type="button" className="plain" lang={lang} onClick={() => onLanguage(other)}>{name}</button>
         <span className="spacer" />
         <IconButton icon={dark ? "sun" : "moon"} label={t(dark ? "toLight" : "toDark")} onClick={() => applyTheme(dark ? "light" : "dark")} />
         <IconButton icon="help" label={t("help")} onClick={() => onOpen("help")} />
