@@ -152,6 +152,8 @@ async def test_an_approval_decided_in_time_goes_on(
         await clock.advance(59)
         assert (await one.decide()).status_code == 200
         assert await one.told() == [("entry.updated", "approved"), ("RUN_FINISHED", "success")]
+        asking = (await one.live.client.get(f"/api/v1/runs/{one.run_id}")).json()
+        assert (asking["status"], asking["waiting"]) == ("finished", [])  # another run went on
         await clock.advance(60)
         await one.live.clock.advance(60)
         assert (await one.entries())[-1]["content"] == "Done."

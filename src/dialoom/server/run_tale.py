@@ -104,6 +104,11 @@ class RunTale:
             error=self._error,
         )
 
+    def pass_on(self) -> None:
+        """Know that another run goes on with what this one waited for, or instead of it."""
+        if self._status == "waiting":
+            self._status, self._waiting = "finished", ()
+
     def give_up(self) -> Iterator[Event]:
         """Yield what it is to those who follow that nobody waits for an answer of a person any more."""
         if self._status == "waiting":

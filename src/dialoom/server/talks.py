@@ -381,6 +381,8 @@ class Talks:
         tale = RunTale(
             handle.run_id, dialog.id, now=lambda: to_rfc3339(self._clock.now()), entry=dialog.message
         )
+        if (before := self._newest.get(dialog.id)) is not None:
+            before.pass_on()
         self._tales[handle.run_id] = tale
         self._newest[dialog.id] = tale
         while len(self._tales) > MAX_REMEMBERED:
