@@ -217,6 +217,32 @@ async def test_a_server_that_refuses_pictures_is_asked_without_them_and_remember
     assert [NOT_SHOWN in body for body in bodies] == [False, True, True]
 
 
+async def test_a_refusal_that_looks_like_a_failure_is_not_tried_again() -> None:
+    failed = msgspec.structs.replace(REFUSED, status=500)
+    async with WireServer([failed, streamed(*SAID)]) as server, OpenAIProvider(server.url) as provider:
+        assert (await chat(provider, ROUND)).warnings == ("files_refused",)
+        assert len(server.requests) == 2
+
+
+async def test_an_answer_that_breaks_off_is_not_followed_by_another() -> None:
+    broken = streamed(SAID[0], b'data: {"error":{"message":"the image is gone"}}\n\n')
+    async with WireServer([broken]) as server, OpenAIProvider(server.url) as provider:
+        with pytest.raises(ProviderError, match="the image is gone") as caught:
+            await chat(provider, ROUND)
+        assert caught.value.partial is not None
+        assert (caught.value.partial.text, len(server.requests)) == ("Hel", 1)
+
+
+async def test_a_busy_server_is_shown_the_picture_again() -> None:
+    async with (
+        WireServer([WireReply(status=503), streamed(*SAID)]) as server,
+        OpenAIProvider(server.url) as provider,
+    ):
+        answer = await chat(provider, ROUND, ChatOptions(retry=RetryPolicy(first_wait=0)))
+        assert (answer.text, answer.warnings, answer.attempts) == ("Hello", (), 2)
+        assert all(PICTURE.data_url in request.body.decode() for request in server.requests)
+
+
 async def test_one_picture_that_is_refused_says_nothing_of_the_next() -> None:
     broken = msgspec.structs.replace(REFUSED, body=(b'{"error":{"message":"image is too small"}}',))
     replies = [broken, streamed(*SAID), streamed(*SAID)]

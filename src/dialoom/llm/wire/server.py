@@ -13,7 +13,7 @@ from dialoom.llm.assembly import Assembly
 from dialoom.llm.attempts import answer_events
 from dialoom.llm.capabilities import Model
 from dialoom.llm.errors import ErrorKind, ProviderError
-from dialoom.llm.events import StreamEvent, Warned
+from dialoom.llm.events import Retrying, StreamEvent, Warned
 from dialoom.llm.failures import MAX_ERROR_BYTES
 from dialoom.llm.messages import Message, Origin
 from dialoom.llm.options import ChatOptions, Timeouts
@@ -28,7 +28,6 @@ from dialoom.net.httpx2_transport import Httpx2Transport
 from dialoom.net.transport import HttpRequest, HttpTransport, TransportError, read_head
 
 MODELS_SECONDS = 30.0
-_REFUSALS: tuple[ErrorKind, ...] = ("bad_request", "server_error")
 _ABOUT_FILES = re.compile(
     r"\b(images?|image_url|input_image|pictures?|vision|multi-?modal|modalit\w+|mmproj|documents?|pdf)\b",
     re.IGNORECASE,
@@ -145,18 +144,28 @@ class Server:
     ) -> AsyncGenerator[StreamEvent, None]:
         """Give the events of `first`, and those of `second` when what tools show is refused there."""
         async with aclosing(first), aclosing(second):
+            refusal = ""
             try:
                 async for event in first:
+                    if isinstance(event, Retrying) and not event.restarts:
+                        refusal = event.message
+                        if _refuses_files(event.kind, refusal):
+                            break  # asking the same again would be refused again
                     yield event
-                return
+                else:
+                    return
             except ProviderError as error:
-                if error.kind not in _REFUSALS or not _ABOUT_FILES.search(str(error)):
+                refusal = str(error)
+                if error.partial is not None or not _refuses_files(error.kind, refusal):
                     raise
-                if _UNSUPPORTED.search(str(error)) and len(self._sightless) < _MAX_REMEMBERED:
-                    self._sightless.add(options.model)
-                told = f"what tools show was left out, because {error}"
-            warned = Warned(code="files_refused", message=told)
+            if _UNSUPPORTED.search(refusal) and len(self._sightless) < _MAX_REMEMBERED:
+                self._sightless.add(options.model)
+            warned = Warned(code="files_refused", message=f"what tools show was left out, because {refusal}")
             assembly.add(warned)
             yield warned
             async for event in second:
                 yield event
+
+
+def _refuses_files(kind: ErrorKind, message: str) -> bool:
+    return kind in {"bad_request", "server_error"} and _ABOUT_FILES.search(message) is not None
