@@ -16,6 +16,7 @@ from dialoom.conversation.cards import (
     LockedForm,
     UnknownCard,
 )
+from dialoom.conversation.cards.form import without_secrets
 
 LOGIN = FormDefinition(
     form_id="login",
@@ -165,3 +166,14 @@ def test_a_form_that_cannot_be_asked_is_a_placeholder(fields: str, reason: str) 
     card = DEFAULT_CARDS.decode_entry(entry)
     assert isinstance(card, UnknownCard)
     assert card.reason.startswith(reason)
+
+
+@pytest.mark.parametrize("odd", [None, 7, ["key"], {"a": 1}])
+def test_secrets_are_left_out_of_what_is_no_form(odd: object) -> None:
+    fields = [{"id": odd, "type": "secret", "default": 1}, odd, {"id": "key", "type": "secret", "default": 1}]
+    assert without_secrets({"fields": fields, "values": {"key": 1, "n": 2}, "other": odd}) == {
+        "fields": [{"id": odd, "type": "secret"}, odd, {"id": "key", "type": "secret"}],
+        "values": {"n": 2},
+        "other": odd,
+    }
+    assert without_secrets({"fields": odd}) == {"fields": odd}

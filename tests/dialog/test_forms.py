@@ -106,6 +106,21 @@ async def test_a_registered_form_is_asked_and_its_secret_is_told_to_the_tool_and
     assert stores.checkpoints.load(dialog.id) is None
 
 
+@pytest.mark.parametrize("kind", ["text", "no such kind"])
+async def test_a_secret_that_a_tool_asks_with_is_kept_nowhere(kind: str) -> None:
+    fields = [{"id": "key", "type": "secret", "default": "s3cret"}, {"id": "n", "type": kind}]
+
+    @tool(idempotent=True)
+    async def ask(ctx: ToolContext) -> str:
+        """Ask."""
+        return f"{len(ctx.ask({'fields': fields, 'values': {'key': 's3cret'}}))} answers"
+
+    mock = MockProvider().queue_tool_call("c1", "ask", {})
+    dialog = center_of(mock, ask).new_dialog()
+    assert len((await soon(dialog.send("go"))).waiting) == 1
+    assert "s3cret" not in dialog.to_json()
+
+
 class StubbornCheckpoints(MemoryCheckpointStore):
     """Forgets nothing for a while, as on a full disk."""
 

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import pytest
 
-from dialoom.conversation import CardEntry, TextEntry, load_yaml
+from dialoom.conversation import CardEntry, TextEntry, dump_yaml, load_yaml
 from dialoom.conversation.cards import (
     Card,
     CardRegistry,
@@ -85,6 +85,18 @@ async def test_what_a_secret_field_of_a_shown_form_holds_is_not_kept() -> None:
     kept = center.cards.decode_entry(second)
     assert isinstance(kept, Form)
     assert kept.fields == (FormField(id="key"),)
+
+
+async def test_a_form_that_cannot_be_read_is_kept_without_what_its_secret_fields_hold() -> None:
+    fields = [{"id": "key", "type": "secret", "default": "s3cret"}, {"id": "n", "type": "odd", "default": 1}]
+    form = {"type": "Form", "inline": True, "fields": fields, "values": {"key": "s3cret", "n": 2}}
+    payload = dump_yaml({key: value for key, value in form.items() if key != "type"})
+    _, dialog = await shown(form, CardEntry(type="Form", payload=payload))
+    for entry in cards(dialog.messages):
+        kept = load_yaml(entry.payload)
+        assert isinstance(kept, dict)
+        assert kept["fields"] == [{"id": "key", "type": "secret"}, fields[1]]
+        assert kept["values"] == {"n": 2}
 
 
 async def test_a_card_that_is_shown_is_of_the_newest_version_unless_it_says_otherwise() -> None:

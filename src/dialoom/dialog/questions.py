@@ -12,6 +12,7 @@ from dialoom.base.text import one_line
 from dialoom.conversation import CardEntry, Entry
 from dialoom.conversation.cards import Approval as ApprovalCard
 from dialoom.conversation.cards import Card, CardRegistry, Form, FormRegistry, UnknownCard
+from dialoom.conversation.cards.form import without_secrets
 from dialoom.conversation.header import from_rfc3339
 from dialoom.dialog.journal import KeyedEntry
 from dialoom.dialog.outbox import key_of
@@ -170,8 +171,11 @@ def form_of(payload: object, forms: FormRegistry, *, title: str) -> Form:
     A payload with a `formId` asks a registered form, filled with its `values`; one with `fields` is a form of
     its own; a text asks for a text, and anything else is shown and asked for one, too.
     """
-    seen = observe(payload, tool=title)
-    fields = cast("dict[str, object]", seen.structured) if isinstance(payload, Mapping) else {}
+    asked = (
+        without_secrets(cast("Mapping[str, object]", payload)) if isinstance(payload, Mapping) else payload
+    )
+    seen = observe(asked, tool=title)
+    fields = cast("dict[str, object]", seen.structured) if isinstance(asked, dict) else {}
     form_id = fields.get("formId", fields.get("form_id"))
     definition = forms.find(form_id) if isinstance(form_id, str) else None
     if definition is not None:

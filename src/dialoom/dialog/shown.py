@@ -12,7 +12,8 @@ from pydantic import ValidationError
 
 from dialoom.base.errors import UsageError
 from dialoom.conversation import CardEntry, dump_yaml, entry_from_dict, load_yaml
-from dialoom.conversation.cards import CardRegistry
+from dialoom.conversation.cards import CardRegistry, Form
+from dialoom.conversation.cards.form import without_secrets
 from dialoom.conversation.entries import MAX_PAYLOAD_CHARS
 
 _CARD_ID = re.compile("[0-9a-f]{32}")
@@ -51,7 +52,8 @@ def card_entry(card: object, card_id: str, registry: CardRegistry) -> CardEntry 
 
 def _entry_of(fields: dict[str, object], card_id: str, registry: CardRegistry) -> CardEntry:
     name = str(fields["type"])
-    said = {key: value for key, value in fields.items() if value is not None and key != "type"}
+    given = without_secrets(fields) if name == Form.type else fields
+    said = {key: value for key, value in given.items() if value is not None and key != "type"}
     named = {"id": card_id, **said}
     known = registry.find(name)
     if known is not None and "v" not in fields:
@@ -66,6 +68,9 @@ def _with_id(entry: CardEntry, card_id: str) -> CardEntry:
         payload = load_yaml(entry.payload, max_chars=MAX_PAYLOAD_CHARS)
     except UsageError:
         return entry
-    if not isinstance(payload, dict) or payload.get("id") is not None:
+    if not isinstance(payload, dict):
         return entry
-    return msgspec.structs.replace(entry, payload=dump_yaml({**payload, "id": card_id}))
+    kept = without_secrets(payload) if entry.type == Form.type else payload
+    if payload.get("id") is None:
+        kept = {**kept, "id": card_id}
+    return entry if kept == payload else msgspec.structs.replace(entry, payload=dump_yaml(kept))

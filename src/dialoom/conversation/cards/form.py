@@ -1,6 +1,6 @@
 """A form in a conversation: asked, answered once, checked on the page and here by the same rules."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import ClassVar, Self, cast
 
 from pydantic import Field, model_validator
@@ -9,7 +9,7 @@ from dialoom.base.errors import UsageError
 from dialoom.conversation.cards.actions import CardInput
 from dialoom.conversation.cards.card import Card, CardPart, Language, pairs
 from dialoom.conversation.cards.form_check import InvalidAnswersError, Violation, check_answers
-from dialoom.conversation.cards.form_field import FieldValue, FormField
+from dialoom.conversation.cards.form_field import ANSWERS, FieldValue, FormField
 from dialoom.conversation.cards.form_schema import Schema, form_schema
 
 
@@ -95,14 +95,20 @@ class Form(Card):
     @classmethod
     def _forget_secrets(cls, fields: object) -> object:
         """Drop answers to secret fields, wherever the form came from."""
-        if not isinstance(fields, dict):
-            return fields
-        named = cast("dict[str, object]", fields)
-        secret = {_field_id(each) for each in _listed(named.get("fields")) if _is_secret(each)}
-        return {
-            key: _without(value, secret) if key in {"submittedValues", "submitted_values"} else value
-            for key, value in named.items()
-        }
+        return without_secrets(cast("dict[str, object]", fields)) if isinstance(fields, dict) else fields
+
+
+def without_secrets(form: Mapping[str, object]) -> dict[str, object]:
+    """Return the fields of a form, which need be none that can be read, without answers to secret ones."""
+    listed = _listed(form.get("fields"))
+    ids = (_field_id(each) for each in listed if _is_secret(each))
+    secret = {each for each in ids if isinstance(each, str)}
+    return {
+        key: [_without(each, ANSWERS) if _is_secret(each) else each for each in listed]
+        if key == "fields" and listed
+        else _without(value, secret)
+        for key, value in form.items()
+    }
 
 
 class LockedForm(Form):
@@ -143,7 +149,7 @@ def _field_id(field: object) -> object:
     return field.id if isinstance(field, FormField) else cast("dict[str, object]", field).get("id")
 
 
-def _without(value: object, names: set[object]) -> object:
+def _without(value: object, names: Collection[object]) -> object:
     if not isinstance(value, dict):
         return value
     return {key: each for key, each in cast("dict[str, object]", value).items() if key not in names}

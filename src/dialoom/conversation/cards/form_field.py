@@ -87,7 +87,7 @@ class FormField(CardPart):
         named = cast("dict[str, object]", fields)
         if named.get("type") != "secret":
             return named
-        return {key: value for key, value in named.items() if key not in _ANSWERS}
+        return {key: value for key, value in named.items() if key not in ANSWERS}
 
     @model_validator(mode="after")
     def _hold_together(self) -> Self:
@@ -102,7 +102,8 @@ class FormField(CardPart):
 
 
 _DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_ANSWERS = frozenset(("current_value", "currentValue", "default"))
+ANSWERS = frozenset(("current_value", "currentValue", "default"))
+"""Where a field holds what it is answered."""
 
 
 def same_value(left: object, right: object) -> bool:
