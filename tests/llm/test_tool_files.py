@@ -104,7 +104,7 @@ def test_chat_completions_show_it_behind_all_results_of_the_round() -> None:
         {
             "role": "user",
             "content": [
-                {"type": "text", "text": "[what the tool look returned to the call a]"},
+                {"type": "text", "text": "[what look returned to the call a]"},
                 {"type": "image_url", "image_url": {"url": PICTURE.data_url}},
             ],
         },

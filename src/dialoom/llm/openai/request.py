@@ -85,7 +85,7 @@ def _wire_seen(message: Message) -> Iterator[_Fields]:
     """Give the files of tool results, with words that say whose they are."""
     for result in message.tool_results:
         if result.files:
-            words = f"[what the tool {result.name or ''} returned to the call {result.call_id}]"
+            words = f"[what {result.name or 'the tool'} returned to the call {result.call_id}]"
             yield {"type": "text", "text": replace_surrogates(words)}
             yield from map(_wire_file, result.files)
 
