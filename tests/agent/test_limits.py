@@ -149,14 +149,14 @@ async def test_each_call_of_an_agent_is_bounded_as_its_policy_says() -> None:
         return f"results/{call.id}"
 
     policy = ToolExecutionPolicy(
-        timeout=0.5, retry_idempotent=1, retry_delay=0, max_result_chars=75, spill=spill
+        timeout=2.0, retry_idempotent=1, retry_delay=0, max_result_chars=75, spill=spill
     )
     calls = (call("c1", "hang"), call("c2", "flaky"), call("c3", "long"))
     model = MockProvider().queue_tool_calls(*calls).queue_text("Done.")
     settings = AgentSettings(policy=policy)
     result = await ReActAgent(model, [hang, flaky, long], settings=settings).run("Go.")
     assert [part.content for each in result.history for part in each.tool_results] == [
-        '{"error":"the tool took longer than 0.5 s","timeout":true,"tool":"hang"}',
+        '{"error":"the tool took longer than 2 s","timeout":true,"tool":"hang"}',
         "there",
         "word " * 15 + "\n[cut: the first 75 of 100 characters; all of it is kept as results/c3]",
     ]

@@ -1,9 +1,10 @@
 """The tools, resources and prompts that the official conformance suite asks a server for, offered by ours.
 
-Run `python -m tests.mcp.conformance_server PORT`; it serves `http://127.0.0.1:PORT/mcp` and says `ready`.
+Run `python -m tests.mcp.conformance_server`; it says its address on stderr when it can be used.
 """
 
 import asyncio
+import socket
 import sys
 from base64 import b64decode
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -283,16 +284,8 @@ TOOLS: tuple[Tool, ...] = (
 )
 
 
-class Ready(uvicorn.Server):
-    """Says when it can be used."""
-
-    async def startup(self, sockets: Any = None) -> None:
-        await super().startup(sockets)
-        print("ready", file=sys.stderr, flush=True)
-
-
-async def serve(port: int) -> None:
-    """Serve until stopped."""
+async def serve() -> None:
+    """Serve until stopped; what listens already can be used."""
     served = Served(
         tools=ToolRegistry(TOOLS),
         name="conformance",
@@ -305,9 +298,11 @@ async def serve(port: int) -> None:
     )
     async with http_endpoint(served) as endpoint:
         app = Starlette(routes=[Route("/mcp", endpoint)])
-        config = uvicorn.Config(app, host="127.0.0.1", port=port, log_level="critical", lifespan="off")
-        await Ready(config).serve()
+        config = uvicorn.Config(app, log_level="critical", lifespan="off")
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            print(f"http://127.0.0.1:{listening.getsockname()[1]}/mcp", file=sys.stderr, flush=True)
+            await uvicorn.Server(config).serve(sockets=[listening])
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(int(sys.argv[1])))
+    asyncio.run(serve())

@@ -7,7 +7,6 @@ fails is named here, and nothing else fails.
 
 import asyncio
 import re
-import socket
 import sys
 from asyncio.subprocess import DEVNULL, PIPE
 
@@ -36,16 +35,12 @@ UNSCORED = re.compile(r"^  [✓✗] ([\w-]+) \(", re.MULTILINE)
 async def test_scenarios_of_what_is_offered_are_passed(revision: str):
     if not HARNESS.exists():
         pytest.skip("NOTICE: no conformance harness: run `npm ci` in tests/peers")
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
-    url = f"http://127.0.0.1:{port}/mcp"
-    command = (sys.executable, "-m", "tests.mcp.conformance_server", str(port))
+    command = (sys.executable, "-m", "tests.mcp.conformance_server")
     server = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdout=DEVNULL, stderr=PIPE)
     try:
         assert server.stderr is not None
         async with asyncio.timeout(110):
-            assert await server.stderr.readline() == b"ready\n"
-            said = await _judged(url, revision)
+            said = await _judged((await server.stderr.readline()).decode().strip(), revision)
     finally:
         server.kill()
         await server.communicate()

@@ -128,7 +128,7 @@ def everything_over_http(way: str) -> Iterator[str]:
         stderr=subprocess.PIPE,
         text=True,
     )
-    late = threading.Timer(30, server.kill)
+    late = threading.Timer(100, server.kill)
     late.start()
     assert server.stderr is not None
     try:
