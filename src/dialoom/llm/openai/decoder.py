@@ -120,7 +120,7 @@ class ChatDecoder:
             delta = choice.delta or choice.message
             if isinstance(delta, WireDelta):
                 self._read(delta, events)
-            elif delta is None and choice.text is not None:
+            elif delta is None and choice.text and not self._spoke:
                 raise MalformedChunkError("text completions, which are no chat")
             if choice.finish_reason:
                 self._finish_reason = text_of(choice.finish_reason) or self._finish_reason
