@@ -1,5 +1,6 @@
 """What a server may be set to, and how it is started from a terminal."""
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,13 @@ async def test_a_link_ends_when_it_is_used_when_it_is_old_and_when_too_many_foll
     for _ in range(100):
         door.new_link()
     assert door.use_link(pushed) is False
+
+
+def test_no_half_of_an_answer_waits_for_the_other_to_be_acknowledged() -> None:
+    with listen(chosen(port=0)) as listening, socket.create_connection(listening.getsockname()):
+        accepted, _ = listening.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
 
 
 def test_a_place_that_is_taken_is_told() -> None:
