@@ -8,7 +8,9 @@ that `DIALOOM_RIVALS_PYTHON` names; without it their rows are left out, and stan
 import asyncio
 import json
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from bench.child import Child, child, rivals_python
@@ -50,9 +52,9 @@ def rows() -> list[Row]:
 
 def _in_turn(steps: int, rivals: dict[str, Child]) -> dict[str, float]:
     """Return the median milliseconds of a step for us (`""`) and for each rival, run turn by turn."""
-    measures = {"": lambda: _ours(steps)}
+    measures: dict[str, Callable[[], float]] = {"": partial(_ours, steps)}
     for name, rival in rivals.items():
-        measures[name] = lambda name=name, rival=rival: float(rival.ask(f"{name} {steps}"))
+        measures[name] = partial(rival.figure, f"{name} {steps}")
     return {name: 1e3 * seconds for name, seconds in medians(measures, rounds=ROUNDS).items()}
 
 

@@ -27,6 +27,10 @@ class Child:
         self._process.stdin.flush()
         return self.line()
 
+    def figure(self, line: str) -> float:
+        """Return the number it says to `line`."""
+        return float(self.ask(line))
+
 
 @contextmanager
 def child(*command: str) -> Generator[Child]:

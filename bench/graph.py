@@ -106,7 +106,7 @@ def _case_rows(case: Case, rivals: "Mapping[str, Rival]") -> list[Row]:
         measures[case.floor[0]] = _measured(case.floor[1]())
     for name, workload, _ in case.rivals:
         if name in rivals:
-            measures[name] = partial(_asked, rivals[name].child, f"{name} {workload}")
+            measures[name] = partial(rivals[name].child.figure, f"{name} {workload}")
     taken = {name: 1e6 * seconds for name, seconds in medians(measures, rounds=ROUNDS).items()}
     ours = taken[""]
     found = [Row(case.name, "us", ours, f"{case.most:g} us of CPU", case.most, must=1.0)]
@@ -186,7 +186,3 @@ def _rivals() -> Generator[dict[str, Rival]]:
         for name in (name for name, version in versions.items() if version is None):
             print(f"graph: no rows against {name}: {python[0]} has none", file=sys.stderr)
         yield {name: Rival(f"{name} {version}", asked) for name, version in versions.items() if version}
-
-
-def _asked(rival: Child, line: str) -> float:
-    return float(rival.ask(line))

@@ -128,6 +128,6 @@ def _bare(url: str) -> tuple[_Ask, Callable[[], Awaitable[None]]]:
 
 def _asked(rival: Child) -> _Ask:
     async def ask() -> float:
-        return float(await asyncio.to_thread(rival.ask, "go"))
+        return await asyncio.to_thread(rival.figure, "go")
 
     return ask

@@ -2,9 +2,9 @@
 
 import asyncio
 import sys
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from io import TextIOWrapper
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
@@ -66,7 +66,7 @@ def ingest_command(
     """
     from dialoom.cli.ingest import ingest
 
-    return _wait_for(ingest(docs, index, rebuild=rebuild, config=config))
+    return asyncio.run(ingest(docs, index, rebuild=rebuild, config=config))
 
 
 @app.command(name="ask")
@@ -89,7 +89,7 @@ def ask_command(
     """
     from dialoom.cli.ask import ask
 
-    return _wait_for(ask(question, knowledge, model, as_json=json))
+    return asyncio.run(ask(question, knowledge, model, as_json=json))
 
 
 @app.command(name="chat", usage="Usage: dialoom chat [OPTIONS] [CONVERSATION]")
@@ -124,7 +124,7 @@ def chat_command(
     from dialoom.cli.chat_list import list_conversations
 
     if listed:
-        return _wait_for(list_conversations(knowledge.index.parent))
+        return asyncio.run(list_conversations(knowledge.index.parent))
     flags = ChatFlags(conversation=conversation, resume=resume, tools=tool, servers=server)
     return chat(flags, knowledge, model)
 
@@ -153,7 +153,7 @@ def doctor_command(*, profile: NamedPath | None = None, model: ModelFlags = NO_M
     """
     from dialoom.cli.doctor import doctor
 
-    return _wait_for(doctor(model, profile))
+    return asyncio.run(doctor(model, profile))
 
 
 @app.command(name="bench", usage="Usage: dialoom bench [OPTIONS] [NAMES...]")
@@ -202,7 +202,7 @@ def rag_command(
     """Serve questions over lines of JSON on stdin and stdout, for any front end to wrap."""
     from dialoom.cli.rag import rag_service
 
-    return _wait_for(rag_service(knowledge, model, service))
+    return asyncio.run(rag_service(knowledge, model, service))
 
 
 @rag_app.command(name="eval")
@@ -235,7 +235,7 @@ def rag_eval_command(
     from dialoom.rag import SlidingWindowChunker
 
     chunker = SlidingWindowChunker(chunk_size, overlap)
-    return _wait_for(rag_eval(questions, docs, tuned=tune, chunker=chunker, config=config))
+    return asyncio.run(rag_eval(questions, docs, tuned=tune, chunker=chunker, config=config))
 
 
 def run(tokens: Sequence[str]) -> ExitCode:
@@ -244,7 +244,3 @@ def run(tokens: Sequence[str]) -> ExitCode:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a locale without Chinese shows ?, and does not break off
     return run_command(lambda: app(tokens, exit_on_error=False, print_error=False))
-
-
-def _wait_for(command: Coroutine[Any, Any, ExitCode]) -> ExitCode:
-    return asyncio.run(command)

@@ -10,7 +10,7 @@ import binascii
 import re
 import unicodedata
 from base64 import b64decode
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final, cast
 
@@ -21,6 +21,7 @@ from dialoom.base.text import one_line, printable
 from dialoom.llm.files import MAX_FILE_BYTES, FilePart
 from dialoom.llm.json_schema import JsonSchema
 from dialoom.mcp.errors import McpError
+from dialoom.mcp.inputs import Fields
 from dialoom.mcp.json_shapes import list_of, object_of
 from dialoom.tools.result import ToolResult, failed
 
@@ -32,8 +33,6 @@ MAX_CARD_BYTES: Final = 240 * 1024
 _RETRYABLE: Final = frozenset({"connect", "session", "timeout", "closed", "unavailable"})
 _PROTOCOL: Final = frozenset({"status", "protocol", "too_large", "rpc"})
 _TAG: Final = re.compile("[\U000e0100-\U000e01ef]")
-
-Fields = Mapping[str, object]
 
 
 def clean_text(text: str, limit: int = MAX_DESCRIPTION) -> str:

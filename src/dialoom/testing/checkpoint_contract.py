@@ -1,6 +1,7 @@
 """What every CheckpointStore keeps to, as tests: subclass `CheckpointStoreContract` and give it a `store`."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from threading import Barrier, Thread
 from typing import Any
 
@@ -153,7 +154,7 @@ class CheckpointStoreContract:
         first = checkpoint_after(None, "a")
         store.save(first)
         rivals = [checkpoint_after(first, f"r{at}", say(f"r{at}")) for at in range(8)]
-        lost = _all_at_once([_saving(store, rival) for rival in rivals])
+        lost = _all_at_once([partial(store.save, rival) for rival in rivals])
         assert sum(1 for error in lost if error is None) == 1
         assert {type(error) for error in lost if error is not None} == {ConflictError}
         head = store.load(THREAD)
@@ -162,7 +163,7 @@ class CheckpointStoreContract:
 
     def test_writers_on_different_threads_all_win(self, store: CheckpointStore) -> None:
         firsts = [checkpoint_after(None, "a", say(f"t{at}"), thread_id=f"t{at}") for at in range(8)]
-        assert _all_at_once([_saving(store, first) for first in firsts]) == [None] * 8
+        assert _all_at_once([partial(store.save, first) for first in firsts]) == [None] * 8
         assert [store.load(first.thread_id) for first in firsts] == firsts
 
 
@@ -246,10 +247,6 @@ def _thread(store: CheckpointStore, thread_id: str, count: int) -> list[Checkpoi
 def _save(store: CheckpointStore, *checkpoints: Checkpoint) -> None:
     for checkpoint in checkpoints:
         store.save(checkpoint)
-
-
-def _saving(store: CheckpointStore, checkpoint: Checkpoint) -> Callable[[], None]:
-    return lambda: store.save(checkpoint)
 
 
 def _refused(kind: type[Exception], call: Callable[[], Any]) -> None:

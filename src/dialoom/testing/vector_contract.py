@@ -7,7 +7,7 @@ class TestMyStore(VectorStoreContract):
 A store that is a `LexicalIndex` and a `PassageReader` too runs `SearchableStoreContract` beside it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from threading import Thread
@@ -27,7 +27,7 @@ from dialoom.rag.filters import Contains, Eq, Not, VisibleTo
 from dialoom.rag.lexical import LexicalIndex
 from dialoom.rag.manifest import IndexManifest
 from dialoom.rag.store import ChunkFilter, DocumentChunks, PassageReader, VectorStore
-from dialoom.rag.types import Chunk, FloatMatrix, FloatVector, Metadata
+from dialoom.rag.types import Chunk, FloatMatrix, FloatVector, Metadata, ScoredChunk
 
 _MANIFEST = IndexManifest(embedder="hash", model="hash-v1/2/sqrt", dim=2, chunker="sliding-v1/400/60/chars")
 
@@ -215,12 +215,7 @@ class VectorStoreContract:
                 store.replace_document("d", version(number), rows(*([1, 0],) * 5))
 
         store.replace_document("d", version(0), rows(*([1, 0],) * 5))
-        writer = Thread(target=write)
-        writer.start()
-        seen = [[hit.chunk.text for hit in store.search(vector(1, 0), 9)] for _ in range(60)]
-        writer.join(timeout=60)
-        assert not writer.is_alive()
-        assert [texts for texts in seen if len(texts) != 5 or len(set(texts)) != 1] == []
+        _see_whole_versions(write, lambda: store.search(vector(1, 0), 9), 60)
 
 
 class SearchableStore(VectorStore, LexicalIndex, PassageReader, Protocol):
@@ -377,9 +372,16 @@ class SearchableStoreContract:
         store.replace_document(
             "d", [chunk(f"d#{place}", "d", "lamp 0") for place in range(5)], rows(*([1, 0],) * 5)
         )
-        writer = Thread(target=write)
-        writer.start()
-        seen = [[hit.chunk.text for hit in store.search_words("lamp", 9)] for _ in range(40)]
-        writer.join(timeout=60)
-        assert not writer.is_alive()
-        assert [texts for texts in seen if len(texts) != 5 or len(set(texts)) != 1] == []
+        _see_whole_versions(write, lambda: store.search_words("lamp", 9), 40)
+
+
+def _see_whole_versions(
+    write: Callable[[], None], search: Callable[[], list[ScoredChunk]], times: int
+) -> None:
+    """Search beside a writer, and find five chunks of one version each time."""
+    writer = Thread(target=write)
+    writer.start()
+    seen = [[hit.chunk.text for hit in search()] for _ in range(times)]
+    writer.join(timeout=60)
+    assert not writer.is_alive()
+    assert [texts for texts in seen if len(texts) != 5 or len(set(texts)) != 1] == []

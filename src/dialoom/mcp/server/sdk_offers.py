@@ -15,7 +15,6 @@ from dialoom.mcp.server.served import (
     Prompt,
     Resource,
     ResourceBytes,
-    ResourceTemplate,
     Served,
 )
 from dialoom.tools.tool import Tool
@@ -52,12 +51,15 @@ class Offers:
         assert self._served.resources is not None
         start = _start(params)
         found = await self._served.resources.listed(start, PAGE + 1)
-        page = [_resource(each) for each in found[:PAGE]]
+        page = [types.Resource(uri=each.uri, **_labels(each)) for each in found[:PAGE]]
         return types.ListResourcesResult(resources=page, next_cursor=_next(start, len(found)))
 
     async def list_templates(self, _ctx: Context, params: Paged) -> types.ListResourceTemplatesResult:
         start, templates = _start(params), self._served.templates
-        page = [_template(each) for each in templates[start : start + PAGE]]
+        page = [
+            types.ResourceTemplate(uri_template=each.uri, **_labels(each))
+            for each in templates[start : start + PAGE]
+        ]
         return types.ListResourceTemplatesResult(
             resource_templates=page, next_cursor=_next(start, len(templates) - start)
         )
@@ -122,24 +124,14 @@ def _refused(message: str, data: dict[str, str] | None = None) -> MCPError:
     return MCPError(code=types.INVALID_PARAMS, message=message, data=data)
 
 
-def _resource(resource: Resource) -> types.Resource:
-    return types.Resource(
-        uri=resource.uri,
-        name=resource.name,
-        title=resource.title or None,
-        description=resource.description or None,
-        mime_type=resource.mime_type,
-    )
-
-
-def _template(template: ResourceTemplate) -> types.ResourceTemplate:
-    return types.ResourceTemplate(
-        uri_template=template.uri,
-        name=template.name,
-        title=template.title or None,
-        description=template.description or None,
-        mime_type=template.mime_type,
-    )
+def _labels(resource: Resource) -> dict[str, Any]:
+    """Return what the protocol says alike of a resource and of a template."""
+    return {
+        "name": resource.name,
+        "title": resource.title or None,
+        "description": resource.description or None,
+        "mime_type": resource.mime_type,
+    }
 
 
 def _prompt(prompt: Prompt) -> types.Prompt:

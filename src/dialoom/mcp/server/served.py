@@ -39,14 +39,8 @@ class ResourceBytes(msgspec.Struct, frozen=True, kw_only=True):
 Content: TypeAlias = ResourceText | ResourceBytes
 
 
-class ResourceTemplate(msgspec.Struct, frozen=True, kw_only=True):
+class ResourceTemplate(Resource, frozen=True, kw_only=True):
     """Resources that are alike: `uri` has a `{name}` for each part that differs."""
-
-    uri: str
-    name: str
-    title: str = ""
-    description: str = ""
-    mime_type: str = "text/plain"
 
 
 class Resources(Protocol):
