@@ -89,8 +89,7 @@ class Journal:
         self._opened = len(transcript)
         self._has_moved = False
         self.on_moved: Callable[[int, int], object] | None = None
-        """Called when another program's words were read: those from the first place on went, up to the second
-        came."""
+        """Told, when another program's words were read, from which place on messages are others, and to which."""
 
     @property
     def id(self) -> str:
