@@ -89,7 +89,7 @@ class Journal:
         self._opened = len(transcript)
         self._has_moved = False
         self.on_moved: Callable[[int, int], object] | None = None
-        """Told, when another program's words were read, from where on messages are new, and where they end."""
+        """Told, when another program's words were read, from where on messages are new, and to where."""
 
     @property
     def id(self) -> str:
