@@ -372,6 +372,7 @@ def test_a_provider_is_switched_off_and_on_again(page: Page, stage: Stage) -> No
     page.click("dialog input[type=checkbox]")
     expect(page.locator(".title .chip")).to_have_text("mock: mock-model")
     page.click("dialog button[aria-label=Close]")
+    expect(page.locator("dialog")).to_have_count(0)
     expect(page.locator(".rail button", has_text="Models")).to_be_focused()  # where one came from
     page.keyboard.press("Enter")
     expect(page.locator("dialog input[type=checkbox]")).to_be_visible()
