@@ -150,7 +150,9 @@ def test_pictures_show_north_on_top_and_gaps_as_clear() -> None:
     assert png(np.zeros((1, 1, 4), dtype=np.uint8)).startswith(b"\x89PNG")
 
 
-async def test_a_job_runs_in_a_process_of_its_own(tmp_path: Path) -> None:
+async def test_a_job_runs_in_a_process_of_its_own_that_prints_no_warnings(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     shares: list[float] = []
     done = await run_job(
         tmp_path, job(nx=200, ny=150, dx=0.4, dy=0.4, formats=("npy",)), PLANE, progress=shares.append
@@ -158,6 +160,7 @@ async def test_a_job_runs_in_a_process_of_its_own(tmp_path: Path) -> None:
     assert (done.outcome.nx, done.files) == (200, {"npy": "grid.npy", "png": "grid.png"})
     assert np.load(tmp_path / "grid.npy").shape == (150, 200)
     assert shares == [0.6667, 1.0]
+    assert capfd.readouterr().err == ""
     with pytest.raises(UsageError, match="kriging is not built here"):
         await run_job(tmp_path, job(method="kriging"), PLANE)
     with pytest.raises(UsageError, match="took longer than 0 seconds"):

@@ -40,7 +40,7 @@ async def run_job(
     """
     await asyncio.to_thread(_put, folder, job, points)
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "dialoom.apps.geo.worker", str(folder),
+        sys.executable, "-m", "dialoom.apps.geo", str(folder),
         stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
     )  # fmt: skip
     try:
@@ -100,7 +100,3 @@ def main(folder: Path) -> int:
     files = {kind: path.name for kind, path in write_grid(folder, job, grid).items()}
     (folder / "result.json").write_bytes(msgspec.json.encode(Computed(outcome, files)))
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
