@@ -386,6 +386,22 @@ def test_the_page_is_served_from_a_list_and_nothing_else_is(
     assert caplog.messages == [NOT_BUILT]
 
 
+class Rebuilt(type(Path())):
+    """A folder whose files are removed by a build at the moment that somebody reads them."""
+
+    def read_bytes(self) -> bytes:
+        self.unlink()
+        return super().read_bytes()
+
+
+def test_a_page_that_is_being_rebuilt_counts_as_not_built(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "index.html").write_text("<!doctype html>page")
+    assert not PageFiles(Rebuilt(tmp_path)).are_built
+    assert caplog.messages == [NOT_BUILT]
+
+
 def test_the_plain_list_says_that_the_page_is_not_built_only_where_it_is_not() -> None:
     built, not_built = (list_html([], query="", cursor=None, is_built=each) for each in (True, False))
     assert "npm --prefix web run build" in not_built

@@ -23,11 +23,13 @@ _FOR_EVER = "public, max-age=31536000, immutable"
 
 
 class PageFiles:
-    """The files of the built page, some 3 MB, read once: an upgrade under a running server is not seen."""
+    """The files of the built page, some 3 MB, read once: an upgrade under a running server is not seen.
+
+    One that is being built just now, and loses files while it is read, counts as not built.
+    """
 
     def __init__(self, folder: Path = PAGE) -> None:
-        paths = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
-        self._files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+        self._files = _read(folder)
         if not self.are_built:
             _log.warning(NOT_BUILT)
 
@@ -70,6 +72,18 @@ class PageFiles:
                 content = twin
         media = mimetypes.guess_type(name)[0] or "application/octet-stream"
         return Response(content, media_type=media, headers=headers)
+
+
+def _read(folder: Path) -> dict[str, bytes]:
+    """Return every file by its path in `folder`; none when one is gone before it is read."""
+    try:
+        return {
+            path.relative_to(folder).as_posix(): path.read_bytes()
+            for path in folder.rglob("*")
+            if path.is_file()
+        }
+    except FileNotFoundError:
+        return {}
 
 
 def _nothing_here(name: str) -> Response:
