@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from dialoom.base.errors import UsageError
 from dialoom.conversation import Header, HeaderChange
-from dialoom.conversation.header import from_rfc3339, to_rfc3339
+from dialoom.conversation.header import from_rfc3339, from_stored_time, to_rfc3339
 from dialoom.testing.conversation_contract import HOSTILE_IDS
 
 
@@ -50,6 +50,57 @@ def test_times_of_other_products_are_read(text: str, seconds: float) -> None:
 def test_what_is_no_time_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"is no time|no moment of the calendar"):
         from_rfc3339(text)
+
+
+JANUARY = 1_735_898_400.0
+"""2025-01-03T10:00:00Z."""
+FIRST, LAST = -62_135_596_800.0, 253_402_214_400.0
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("2025-01-03T10:00:00.0000000Z", JANUARY),
+        ("2025-01-03T10:00:00.1234567", JANUARY + 0.123),
+        ("2025-01-03 18:00:00 +08:00", JANUARY),
+        ("01/03/2025 10:00:00", JANUARY),
+        ("01/03/2025 10:00:00 Z", JANUARY),
+        ("01/03/2025 18:00:00 +08:00", JANUARY),
+        ("1/3/2025 10:00:00 AM", JANUARY),
+        ("1/3/2025 6:00:00\u202fPM +08:00", JANUARY),
+        ("2025/1/3 10:00:00", JANUARY),
+        ("2025/01/03 18:00:00 +08:00", JANUARY),
+        ("0001-01-01T00:00:00.0000000", FIRST),
+        ("0001-01-01T00:00:00.0000000+08:00", FIRST),
+        ("01/01/0001 00:00:00", FIRST),
+        ("01/01/0001 00:00:00 +00:00", FIRST),
+        ("9999-12-31T23:59:59.9999999", LAST),
+        ("9999-12-31T23:59:59.9999999-08:00", LAST),
+        ("12/31/9999 23:59:59", LAST),
+    ],
+)
+def test_times_in_files_are_read_in_each_way_dotnet_writes_them(text: str, seconds: float) -> None:
+    assert from_stored_time(text) == seconds
+    assert from_rfc3339(to_rfc3339(seconds)) == seconds
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "soon", "13/01/2025 10:00:00", "03.01.2025 10:00:00", "01/03/2025", "x" * 10_000, "\ud800", "0"],
+)
+def test_a_time_that_could_be_another_one_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="is no time; write it like 2026-11-30T12:00:00Z"):
+        from_stored_time(text)
+
+
+@given(st.text(max_size=40) | st.text("0123456789/-:. TZAPM+", max_size=30))
+def test_any_text_is_a_moment_or_refused_in_one_line(text: str) -> None:
+    refusal = ""
+    try:
+        assert FIRST <= from_stored_time(text) <= LAST
+    except UsageError as error:
+        refusal = str(error)
+    assert "\n" not in refusal
 
 
 @pytest.mark.parametrize("seconds", [float("nan"), float("inf"), 1e20, -1e20])

@@ -101,6 +101,49 @@ def test_a_value_used_twice_is_written_twice() -> None:
     assert load_yaml(dump_yaml([shared, shared])) == [shared, shared]
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (r'"\ud83d\ude00"', "😀"),
+        (r'"a\n\uD83D\uDE00b \U0001F600 \u00e9 \x41"', "a\n😀b 😀 é A"),
+        (r'{"k\ud83d\ude00": ["\ud83d\ude00\ud83d\ude01", x]}', {"k😀": ["😀😁", "x"]}),
+        (
+            '\ufeff{a: 1,\r\n b: "\\ud83d\r\n  \\ude00é😀", c: "\\ud83d\\ude00"}',
+            {"a": 1, "b": "� �é😀", "c": "😀"},
+        ),
+        (r"'\ud83d\ude00'", r"\ud83d\ude00"),
+        (r"\ud83d\ude00", r"\ud83d\ude00"),
+        ('|-\n  {"a": "\\ud83d\\ude00"}', r'{"a": "\ud83d\ude00"}'),
+        (
+            "['it''s \\ud83d\\ude00', \"it's \\\"\\ud83d\\ude00\\\"\"] # \"\\ud83d",
+            [r"it's \ud83d\ude00", 'it\'s "😀"'],
+        ),
+        (r'"\\ud83d\\ude00"', r"\ud83d\ude00"),
+        (r'"\\\ud83d\ude00\\"', "\\😀\\"),
+        (r'"\ud83d" "', None),
+        (r'"a\ud83d"', "a�"),
+        (r'"\ude00\ud83d\ud83d\ude00\ud83d\u0041"', "��😀�A"),
+    ],
+)
+def test_a_character_written_as_two_escapes_is_one_where_escapes_count(text: str, value: object) -> None:
+    if value is None:
+        with pytest.raises(UsageError, match="not readable as yaml: line 1: "):
+            load_yaml(text)
+    else:
+        assert load_yaml(text) == value
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(TEXTS, max_size=5))
+def test_all_that_json_escapes_is_read_as_what_it_says(texts: list[str]) -> None:
+    """Python's `json` writes as .NET does: each character beyond U+FFFF in halves."""
+    assert load_yaml(json.dumps(texts)) == plain_value(texts)
+
+
+def test_a_text_full_of_halves_is_read_in_the_time_of_its_length() -> None:
+    assert load_yaml('["' + r"\ud83d\ude00" * 200_000 + '"]') == ["😀" * 200_000]
+
+
 BOMB = "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n"
 
 
@@ -160,7 +203,7 @@ json.dump([[dump_yaml(each) for each in documents], [load_yaml(each) for each in
 def test_without_libyaml_the_same_is_written_and_read() -> None:
     texts = [plain_value(each) for each in AWKWARD_TEXTS]
     documents = [{"text": each, "nested": [[each], {"k": each}]} for each in texts]
-    written = [dump_yaml(each) for each in documents]
+    written = [*map(dump_yaml, documents), *map(json.dumps, documents)]
     done = subprocess.run(
         [sys.executable, "-c", PURE],
         input=json.dumps([documents, written]),
@@ -170,7 +213,7 @@ def test_without_libyaml_the_same_is_written_and_read() -> None:
         check=True,
     )
     pure_written, pure_read = json.loads(done.stdout)
-    assert pure_read == documents
+    assert pure_read == [*documents, *documents]
     assert [load_yaml(each) for each in pure_written] == documents
 
 

@@ -1,5 +1,6 @@
 """The YAML store: its contract, files of seed 003's product, and files that hold no conversation."""
 
+import codecs
 import logging
 import os
 from collections.abc import Iterator
@@ -118,6 +119,49 @@ async def test_a_file_of_the_seeds_product_is_listed_opened_and_continued(
     assert (await store.load(SEED_ID)).entries == (said("25"), TABLE, said("go on"))
 
 
+DOTNET_FILE = r"""
+sessionId: wells
+title: "\ud83d\ude00 网格化"
+createdAt: 01/03/2025 10:00:00
+updatedAt: 9999-12-31T23:59:59.9999999
+entries:
+- kind: Text
+  role: User
+  content: "\uD83D\uDDFA plot \ud83d"
+- kind: Text
+  role: User
+  content: '\ud83d\ude00'
+- kind: Special
+  type: Table
+  payload: |
+    type: Table
+    title: "\ud83d\ude00"
+"""
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+async def test_a_file_of_dotnet_with_its_escapes_times_and_encodings_is_continued_in_utf_8(
+    folder: Path, store: YamlConversationStore, encoding: str
+) -> None:
+    (folder / "wells.yaml").write_bytes(DOTNET_FILE.replace("\n", "\r\n").encode(encoding))
+    entries = (
+        said("🗺 plot �"),
+        said(r"\ud83d\ude00"),
+        CardEntry(type="Table", payload='type: Table\ntitle: "\\ud83d\\ude00"\n'),
+    )
+    loaded = await store.load("wells")
+    assert loaded.entries == entries
+    assert load_yaml(entries[2].payload) == {"type": "Table", "title": "😀"}
+    assert loaded.header == Header(
+        id="wells", title="😀 网格化", created=1_735_898_400.0, updated=253_402_214_400.0
+    )
+    await store.append("wells", [Append(said("go on 🧭"))])
+    written = (folder / "wells.yaml").read_bytes().decode("utf-8").splitlines()
+    assert written[2:4] == ['createdAt: "2025-01-03T10:00:00.000Z"', 'updatedAt: "9999-12-31T00:00:00.000Z"']
+    assert (await store.load("wells")).entries == (*entries, said("go on 🧭"))
+    assert names(folder) == ["wells.yaml"]
+
+
 async def test_what_a_file_does_not_say_comes_from_its_name_and_date(
     folder: Path, store: YamlConversationStore
 ) -> None:
@@ -137,7 +181,21 @@ async def test_what_a_file_does_not_say_comes_from_its_name_and_date(
         (SEED_FILE.encode()[:150], "not readable as yaml: line 6: could not find expected ':'"),
         (SEED_FILE.encode()[: SEED_FILE.index("payload")], "entries[1]: not an entry of a conversation"),
         (b"\x00" * 100, "not readable as yaml"),
-        (b"title: \xff\xfe", "it is not utf-8 at byte 7"),
+        (b"title: \xff\xfe", "it is not utf-8 at byte 7; save it as utf-8"),
+        (
+            "title: 网格化".encode("gb18030"),
+            "it is not utf-8 at byte 7 but perhaps gb18030; save it as utf-8",
+        ),
+        (
+            "title: für alle".encode("cp1252"),
+            "it is not utf-8 at byte 8 but perhaps gb18030; save it as utf-8",
+        ),
+        (codecs.BOM_UTF16_LE + b"a", "it is not utf-16 at byte 2; save it as utf-8"),
+        (codecs.BOM_UTF16_BE + b"\xd8\x3d\x00a", "it is not utf-16 at byte 2; save it as utf-8"),
+        (
+            "title: a".encode("utf-16-le"),
+            "it is not utf-8 but perhaps utf-16 without its mark; save it as utf-8",
+        ),
         (BOMB.encode(), "yaml line 2 has an alias; write the value out"),
         (b"entries: 5", "entries is not a list"),
         (b"title: [a]", "title is not text; quote it"),

@@ -11,7 +11,7 @@ from dialoom.base.clock import Clock
 from dialoom.base.errors import UsageError
 from dialoom.base.ids import new_id
 from dialoom.conversation.entries import entry_from_dict, entry_to_dict
-from dialoom.conversation.header import Header, WorkflowMode, from_rfc3339, to_rfc3339
+from dialoom.conversation.header import Header, WorkflowMode, from_stored_time, to_rfc3339
 from dialoom.conversation.records import Append, Log, Record, Truncate
 from dialoom.conversation.yaml_text import load_yaml
 
@@ -58,8 +58,8 @@ def from_document(fields: Mapping[str, object], clock: Clock) -> tuple[Header, l
         id=_text(fields, "sessionId", default="") or new_id(),
         title=_text(fields, "title", default=""),
         branch_from=_text(fields, "branchFrom", default="") or None,
-        created=from_rfc3339(created),
-        updated=from_rfc3339(_text(fields, "updatedAt", default=created)),
+        created=from_stored_time(created),
+        updated=from_stored_time(_text(fields, "updatedAt", default=created)),
         workflow_mode=_mode(fields.get("workflowMode")),
         settings=_object(_given(fields, "settings", {}), "settings"),
         meta={key: value for key, value in fields.items() if key not in _KNOWN_KEYS},

@@ -21,6 +21,17 @@ _DEVICE = re.compile(r"CON|PRN|AUX|NUL|COM[0-9]|LPT[0-9]", re.IGNORECASE)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _EARLIEST = datetime.min.replace(tzinfo=UTC).timestamp()
+_DOTNET_FORMATS = tuple(
+    f"{date} {time}{zone}"
+    for date, time in (
+        ("%m/%d/%Y", "%H:%M:%S"),
+        ("%m/%d/%Y", "%I:%M:%S %p"),
+        ("%Y/%m/%d", "%H:%M:%S"),
+        ("%Y-%m-%d", "%H:%M:%S"),
+    )
+    for zone in ("", " %z")
+)
+"""What `DateTime.ToString` makes of a moment in the invariant culture, in en-US and in zh-CN."""
 _LATEST = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
 
 
@@ -93,10 +104,40 @@ def to_rfc3339(seconds: float) -> str:
 
 def from_rfc3339(text: str) -> float:
     """Read a moment; one that names no zone is UTC. Raises `UsageError`."""
+    return moment(_seconds(_from_iso(text)))
+
+
+def from_stored_time(text: str) -> float:
+    """Read a moment of a file: RFC 3339, or another way in which .NET writes it, where the month comes first.
+
+    What lies off the calendar, as .NET's first and last moment do in most zones, becomes its nearest end.
+    Raises `UsageError`.
+    """
     try:
-        stamp = datetime.fromisoformat(text)
+        stamp = _from_iso(text)
+    except UsageError:
+        found = next(filter(None, (_from_format(text, each) for each in _DOTNET_FORMATS)), None)
+        if found is None:
+            raise
+        stamp = found
+    return moment(min(max(_seconds(stamp), _EARLIEST), _LATEST))
+
+
+def _from_iso(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
     except ValueError as error:
         raise UsageError(f"{one_line(text, 40)!r} is no time; write it like 2026-11-30T12:00:00Z") from error
+
+
+def _from_format(text: str, layout: str) -> datetime | None:
+    try:
+        return datetime.strptime(text, layout)
+    except ValueError:
+        return None
+
+
+def _seconds(stamp: datetime) -> float:
     if stamp.tzinfo is None:
         stamp = stamp.replace(tzinfo=UTC)
-    return moment((stamp - _EPOCH) // _MILLISECOND / 1000)
+    return (stamp - _EPOCH) // _MILLISECOND / 1000

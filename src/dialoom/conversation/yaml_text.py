@@ -1,7 +1,8 @@
 """YAML as we write and read it: people see their own words, readers see the same values, bombs are refused.
 
 What is written reads back unchanged, here and in YAML 1.2 readers. What is read is plain JSON values: no
-aliases, no tags, no dates, no `yes` for true; keys are text.
+aliases, no tags, no dates, no `yes` for true; keys are text. A character that was
+written as two escapes, as .NET does beyond U+FFFF, is read as the one it is; half of one is U+FFFD.
 """
 
 import math
@@ -13,7 +14,7 @@ from typing import Literal, Protocol, TypeAlias, cast
 import yaml
 
 from dialoom.base.errors import UsageError
-from dialoom.base.text import one_line
+from dialoom.base.text import one_line, replace_surrogates
 from dialoom.conversation.plain import MAX_DEPTH, Plain, plain_value
 
 MAX_NODES = 2_000_000
@@ -38,6 +39,10 @@ _CORE: tuple[tuple[re.Pattern[str], Callable[[str], Plain]], ...] = (
 """The scalars of YAML 1.2 core; anything else is text."""
 
 _MAY_BE_CORE = frozenset("~nNtTfF+-.0123456789")
+_HALF = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+_ESCAPE = re.compile(
+    r"\\(?:u([dD][89a-fA-F][0-9a-fA-F]{2})(?:\\u([dD][c-fC-F][0-9a-fA-F]{2}))?|.)", re.DOTALL
+)
 _TEXT_TAGS = frozenset({"!", "tag:yaml.org,2002:str"})
 _COLLECTION_TAGS = frozenset({None, "!", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"})
 
@@ -108,12 +113,38 @@ def load_yaml(
     if len(text) > max_chars:
         raise UsageError(f"yaml of {len(text)} characters is over the limit of {max_chars}; shorten it")
     try:
-        with closing(_events(text)) as events:
+        with closing(_events(_with_whole_characters(text))) as events:
             return _build(events, _READERS[scalars], max_nodes)
     except yaml.YAMLError as error:
         raise UsageError(f"not readable as yaml: {_first_problem(error)}") from error
     except ValueError as error:  # half a character, or an int of more digits than Python reads
         raise UsageError(f"not readable as yaml: {one_line(str(error))}") from error
+
+
+def _with_whole_characters(text: str) -> str:
+    r"""Return `text` with the characters themselves where halves of them are escaped, which libyaml refuses.
+
+    Only in double quotes is `\ud83d` an escape. Where those stand the parser tells, of a text in which each
+    half is an escape of the same length that it reads.
+    """
+    text = text.removeprefix("\ufeff")  # parsers differ in whether they count it
+    readable, found = _HALF.subn(r"\\uFFFD", text)
+    if not found:
+        return text
+    parts: list[str] = []
+    done = 0
+    with closing(_events(readable)) as events:
+        for event in events:
+            if isinstance(event, yaml.ScalarEvent) and event.style == '"':
+                start, end = event.start_mark.index, event.end_mark.index
+                parts += text[done:start], _ESCAPE.sub(_whole, text[start:end])
+                done = end
+    return "".join([*parts, text[done:]])
+
+
+def _whole(escape: re.Match[str]) -> str:
+    halves = [chr(int(half, 16)) for half in escape.groups() if half]
+    return replace_surrogates("".join(halves)) if halves else escape[0]
 
 
 def _events(text: str) -> Generator[yaml.Event, None, None]:
