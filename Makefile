@@ -26,7 +26,7 @@ promises: .venv/dev.stamp ## what the requirements promise, and which test carri
 bench: .venv/dev.stamp .venv-bench/bench.stamp ## ratios against rivals and floors
 	@DIALOOM_RIVALS_PYTHON=.venv-bench/bin/python $(BIN)/python -m bench
 
-crash: .venv/dev.stamp ## kill -9 at 300 random moments on each store, and count what is lost
+crash: .venv/dev.stamp ## kill -9 at 300 random moments on each store, fill a disk, and count what is lost
 	@$(BIN)/python scripts/crash.py
 
 picture: .venv/dev.stamp ## the terminal picture in the README, drawn from a real run

@@ -1,20 +1,21 @@
-"""Kill processes at random moments while they run graphs, write and talk; count what is lost."""
+"""Kill processes at random moments while they run graphs, write and talk; fill a disk; count what is lost."""
 
 import subprocess
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-HARNESSES = ("graph_kill", "conversation_kills", "dialog_kills")
+KILLS = ("graph_kill", "conversation_kills", "dialog_kills")
 
 
 def main() -> int:
-    """Run every harness, with the arguments given here; return 1 when any of them lost something."""
+    """Run every harness, those that kill with the arguments given here; return 1 when any lost something."""
+    commands = [*([name, *sys.argv[1:]] for name in KILLS), ["full_disk"]]
     codes = [
         subprocess.run(
-            [sys.executable, "-m", f"tests.crash.{name}", *sys.argv[1:]], cwd=ROOT, check=False
+            [sys.executable, "-m", f"tests.crash.{name}", *arguments], cwd=ROOT, check=False
         ).returncode
-        for name in HARNESSES
+        for name, *arguments in commands
     ]
     return 1 if any(codes) else 0
 
