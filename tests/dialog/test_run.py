@@ -20,7 +20,17 @@ from dialoom.dialog import (
     Skill,
     TurnFailedError,
 )
-from dialoom.llm import Gate, MockProvider, Model, ProviderError, Retrying, TextDelta, Usage, UsageUpdate
+from dialoom.llm import (
+    ErrorKind,
+    Gate,
+    MockProvider,
+    Model,
+    ProviderError,
+    Retrying,
+    TextDelta,
+    Usage,
+    UsageUpdate,
+)
 from dialoom.tools import ToolContext, ToolResult, tool
 from tests.dialog.talk import add, call, calling, center_of, finished, kind, said, soon
 
@@ -117,6 +127,24 @@ async def test_a_run_that_fails_tells_why_and_keeps_what_had_come() -> None:
     mock.queue_text("A whole answer.")
     await finished(dialog.resume())
     assert said(dialog) == [("user", "hi"), ("assistant", "Half an ans"), ("assistant", "A whole answer.")]
+
+
+@pytest.mark.parametrize(("why", "reason"), [("auth", "auth"), ("overloaded", "provider")])
+async def test_a_model_that_does_not_answer_is_told_by_a_word_of_its_own(why: ErrorKind, reason: str) -> None:
+    words = "HTTP 401: no such key; check the api key"
+    refused = ProviderError(why, words)
+    dialog = center_of(MockProvider().queue_events(refused)).new_dialog()
+    handle = dialog.send("hi")
+    events = [event async for event in handle]
+    assert events[-1] == RunFailed(
+        run_id=handle.run_id,
+        seq=events[-1].seq,
+        code=reason,
+        message="HTTP 401: no such key; check the api key",
+    )
+    with pytest.raises(TurnFailedError) as failed:
+        (await soon(handle)).raise_for_error()
+    assert (failed.value.reason, failed.value.__cause__) == (reason, refused)
 
 
 @pytest.mark.promise("dialog-086", "dialog-087", "dialog-088")

@@ -41,7 +41,11 @@ class NoUsableModelError(UsageError):
 
 
 class TurnFailedError(DialoomError):
-    """A run gave no whole answer. `reason` is its stop reason, or `internal` for a fault of the program."""
+    """A run gave no whole answer. `reason` is its stop reason, or `internal` for a fault of the program.
+
+    Where the model did not answer it is `provider`, or `auth` for a key that was refused, and the cause of
+    the error is the `ProviderError`.
+    """
 
     code: ClassVar[str] = "turn_failed"
 

@@ -10,6 +10,7 @@ import msgspec
 from dialoom.agent import (
     AgentResult,
     AgentSpec,
+    AgentStopReason,
     RoundStarted,
     ToolFinished,
     ToolProgress,
@@ -24,6 +25,7 @@ from dialoom.base.text import one_line
 from dialoom.conversation import prompt
 from dialoom.dialog.asking import Standing, ask, cards_of, let_go, recover
 from dialoom.dialog.errors import TurnFailedError
+from dialoom.dialog.heard import HeardProvider, reason_of
 from dialoom.dialog.journal import Journal, KeyedEntry
 from dialoom.dialog.judged import judged
 from dialoom.dialog.outbox import key_of, outbox
@@ -94,6 +96,7 @@ class DialogRun:
         self._resumed = resumed = before if goes_on else None
         self._tap = Tap(base.stores.checkpoints, resumed.checkpoint if resumed else None)
         self._delivered = len(messages_of(resumed.checkpoint)) if resumed else 0
+        self._heard: HeardProvider | None = None
 
     async def carry(self) -> Ended:
         """Run to the end, whatever it is. Raises only `CancelledError`, when the task itself is cancelled."""
@@ -171,8 +174,9 @@ class DialogRun:
         for notice in served.notices:
             self._telling.noticed("tool_server", notice)
         resolved = resolve(journal.settings, kit, guides=await journal.guides(), served=served.tools)
+        self._heard = HeardProvider(chosen.provider)
         spec = AgentSpec(
-            provider=chosen.provider,
+            provider=self._heard,
             tools=ToolRegistry(resolved.tools),
             context=await self._context(turn, resolved.system, chosen),
             settings=base.policy.agent_settings(chosen.model),
@@ -281,9 +285,16 @@ class DialogRun:
             case "conflict":
                 return await self._taken_over()
             case reason:
-                error, newest = TurnFailedError(reason, agent.error or reason), self._tap.newest
+                error, newest = self._failure(reason, agent.error or reason), self._tap.newest
                 failed = msgspec.structs.replace(result, error=error)
                 return Ended(failed, newest and Standing(newest))
+
+    def _failure(self, reason: AgentStopReason, words: str) -> TurnFailedError:
+        """Return why there is no whole answer; where the provider gave none, its own error is the cause."""
+        failure = self._heard.failure if self._heard and reason == "error" else None
+        error = TurnFailedError(reason if failure is None else reason_of(failure), words)
+        error.__cause__ = failure
+        return error
 
     async def _ask(self) -> Standing:
         """Show the cards of the questions that wait."""
