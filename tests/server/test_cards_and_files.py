@@ -185,6 +185,21 @@ def test_a_message_carries_the_files_that_were_sent_with_it(
     assert entry["content"] == "Look.\n[file: wells.xyz]"
 
 
+def test_two_files_that_hold_the_same_keep_the_names_they_were_sent_under(
+    client: TestClient, begin: Begin, provider: MockProvider
+) -> None:
+    provider.queue_text("I see.")
+    first, last = (upload(client, b"1 2 3\n", name, "text/plain").json() for name in ("a.xyz", "b.xyz"))
+    assert first["id"] == last["id"]
+    conversation = begin()
+    named = [{"id": first["id"], "name": "a.xyz"}, {"id": last["id"], "name": "b.xyz"}]
+    asked = {"text": "Look.", "attachments": [*named, named[0]]}
+    assert client.post(f"{ROOT}/{conversation}/messages", json=asked).status_code == 202
+    entry = client.get(f"{ROOT}/{conversation}/entries").json()["entries"][0]
+    assert entry["attachments"] == [first, last]
+    assert entry["content"] == "Look.\n[file: a.xyz]\n[file: b.xyz]"
+
+
 def test_a_model_reads_what_attached_files_say_and_is_told_of_those_it_cannot(
     client: TestClient, begin: Begin, provider: MockProvider
 ) -> None:

@@ -1,5 +1,6 @@
 /** The server's routes, one function each. Every one rejects with `Refused`, or `TypeError` when there is no network. */
 
+import type { Attachment } from "./text/attached";
 import type { CardData, Header, Page, Run, Window } from "./wire";
 import { Refused } from "./wire";
 
@@ -95,7 +96,7 @@ export const api = {
   branches: (id: string) =>
     read<{ items: { index: number; conversationIds: string[] }[] }>(`/conversations/${seg(id)}/branches`),
   branch: (id: string, at: number) => read<Header>(`/conversations/${seg(id)}/branch`, { json: { at } }),
-  send: (id: string, text: string, attachments: string[], key: string) =>
+  send: (id: string, text: string, attachments: readonly Attachment[], key: string) =>
     read<Started>(`/conversations/${seg(id)}/messages`, { json: { text, attachments, key } }),
   regenerate: (id: string) => read<Started>(`/conversations/${seg(id)}/regenerate`, { json: {} }),
   resume: (id: string) => read<Started>(`/conversations/${seg(id)}/resume`, { json: {} }),

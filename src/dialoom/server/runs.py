@@ -5,9 +5,10 @@ from typing import Annotated
 
 import msgspec
 
+from dialoom.base.text import one_line
 from dialoom.dialog import Center
 from dialoom.server.choice import Choice, Manner, Policy
-from dialoom.server.files import FileStore
+from dialoom.server.files import FileStore, StoredFile
 from dialoom.server.model_names import find_model
 from dialoom.server.routes import AnyRoute, Call, Nothing, Route
 from dialoom.server.run_tale import RunView
@@ -15,6 +16,13 @@ from dialoom.server.talks import Talks
 
 MAX_TEXT = 1_000_000
 _Text = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_TEXT)]
+
+
+class NamedFile(msgspec.Struct, frozen=True):
+    """An uploaded file under the name that it has here: others may have uploaded the same bytes as another."""
+
+    id: str
+    name: Annotated[str, msgspec.Meta(max_length=255)]
 
 
 class NewMessage(msgspec.Struct, frozen=True):
@@ -27,7 +35,7 @@ class NewMessage(msgspec.Struct, frozen=True):
     """
 
     text: _Text
-    attachments: Annotated[list[str], msgspec.Meta(max_length=20)] = []
+    attachments: Annotated[list[str | NamedFile], msgspec.Meta(max_length=20)] = []
     key: Annotated[str, msgspec.Meta(max_length=200)] = ""
     parent: Annotated[int, msgspec.Meta(ge=-1, le=2**31)] | None = None
     model: Annotated[str, msgspec.Meta(max_length=300)] = ""
@@ -101,7 +109,8 @@ class Runs:
 
     async def send(self, call: Call[Nothing, NewMessage]) -> Said:
         said = call.body
-        files = [await asyncio.to_thread(self._files.find, each) for each in said.attachments]
+        wanted = dict.fromkeys(said.attachments)  # the same file twice is one
+        files = [await asyncio.to_thread(self._find, each) for each in wanted]
         noted = [msgspec.to_builtins(each) for each in files]
         text = "\n".join([said.text, *(f"[file: {each.name}]" for each in files)])
         choice = Choice()
@@ -111,6 +120,12 @@ class Runs:
         manner = Manner(parent=said.parent, choice=choice, policy=said.policy)
         sent = await self._talks.send(call.id(), text, attachments=noted, key=said.key, manner=manner)
         return Said(*sent)
+
+    def _find(self, wanted: str | NamedFile) -> StoredFile:
+        if isinstance(wanted, str):
+            return self._files.find(wanted)
+        found = self._files.find(wanted.id)
+        return msgspec.structs.replace(found, name=one_line(wanted.name, 255) or found.name)
 
     async def again(self, call: Call[Nothing, Empty]) -> Begun:
         return Begun(*await self._talks.again(call.id()))

@@ -3,6 +3,7 @@
 export interface Attachment {
   id: string;
   name: string;
+  mime?: string;
 }
 
 /** The words a person wrote, without the lines that name the files. */

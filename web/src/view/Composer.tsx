@@ -77,7 +77,7 @@ export function Composer({ conversation, busy, asking, said }: Props) {
       setSending(false);
       return command === "done" ? write("") : undefined;
     }
-    const taken = await send(words === "" ? t("onlyFiles") : text, files.map((file) => file.id), key);
+    const taken = await send(words === "" ? t("onlyFiles") : text, files.map(({ id, name }) => ({ id, name })), key);
     setSending(false);
     if (!taken) return; // what was written stays, to be sent again
     write("");
@@ -91,7 +91,7 @@ export function Composer({ conversation, busy, asking, said }: Props) {
     for (const file of taken) {
       const stored = await attempt(() => api.upload(file));
       setComing((all) => all.toSpliced(all.indexOf(file.name), 1));
-      if (stored !== null) attach([...draftFiles(key).filter((file) => file.id !== stored.id), stored]); // the same file twice is one
+      if (stored !== null) attach([...draftFiles(key).filter((file) => !same(file, stored)), stored]); // the same file twice is one
     }
   };
   const pasted = (event: ClipboardEvent) => {
@@ -114,9 +114,9 @@ export function Composer({ conversation, busy, asking, said }: Props) {
       {files.length + coming.length > 0 && (
         <ul className="attached">
           {files.map((file) => (
-            <li key={file.id}>
+            <li key={`${file.id} ${file.name}`}>
               {file.name}
-              <IconButton icon="close" label={`${t("removeFile")} ${file.name}`} onClick={() => attach(files.filter((one) => one.id !== file.id))} />
+              <IconButton icon="close" label={`${t("removeFile")} ${file.name}`} onClick={() => attach(files.filter((one) => !same(one, file)))} />
             </li>
           ))}
           {coming.map((name, at) => <li key={at} aria-busy="true">{name} {t("uploading")}</li>)}
@@ -147,6 +147,11 @@ export function Composer({ conversation, busy, asking, said }: Props) {
       </div>
     </form>
   );
+}
+
+/** Two files may hold the same; they are two while their names are. */
+function same(one: Stored, other: Stored): boolean {
+  return one.id === other.id && one.name === other.name;
 }
 
 function grow(box: HTMLTextAreaElement | null): void {
