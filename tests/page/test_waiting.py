@@ -1,7 +1,9 @@
 """What waits for a person, what gives it up, and what a person is told of it."""
 
+import pytest
 from playwright.sync_api import BrowserContext, Page, Route, expect
 
+from dialoom.llm import ErrorKind, ProviderError
 from tests.page.stage import Stage, ask
 
 
@@ -28,6 +30,50 @@ def test_another_question_gives_a_waiting_call_up_which_is_said_before_and_after
         expect(page.locator(".badge.expired")).to_be_visible()
         expect(page.locator(".composer .asking")).to_have_count(0)
         page.reload()
+
+
+@pytest.mark.parametrize(
+    ("language", "told"),
+    [
+        ("en", "This expired: nobody waits for an answer any more."),
+        ("zh", "此问题已过期，不再等待作答。"),
+    ],
+)
+def test_an_answer_to_what_expired_meanwhile_is_told_that_it_expired(
+    page: Page, context: BrowserContext, stage: Stage, language: str, told: str
+) -> None:
+    asked(page, stage)
+    late = context.new_page()
+    late.add_init_script(f"localStorage.setItem('dialoom.language', '{language}')")
+    late.goto(page.url)
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    late.route("**/actions/decide", hold)
+    with late.expect_request("**/actions/decide"):
+        late.click(".card[data-type=Approval] button.primary")
+    stage.says("Something else.")
+    ask(page, "What else?")
+    expect(late.locator(".badge.expired")).to_be_visible()
+    held[0].continue_()
+    expect(late.locator(".notice.error")).to_have_text(told)
+
+
+@pytest.mark.parametrize(
+    ("why", "told"),
+    [
+        ("auth", "The model’s server refused the key: HTTP 401: no such key"),
+        ("overloaded", "The model did not answer: HTTP 401: no such key"),
+    ],
+)
+def test_why_no_answer_comes_is_told_in_words_of_its_own(
+    page: Page, stage: Stage, why: ErrorKind, told: str
+) -> None:
+    stage.provider.queue_error(ProviderError(why, "HTTP 401: no such key"))
+    ask(page, "Hi")
+    expect(page.locator(".failure p")).to_have_text(told)
 
 
 def test_the_second_of_two_answers_to_an_approval_is_told_that_it_came_too_late(

@@ -6,6 +6,7 @@ import { t, trouble } from "../i18n/i18n";
 import { beside } from "../state/beside";
 import { Boundary } from "../view/Boundary";
 import { IconButton } from "../view/icons";
+import { useLanguage } from "../view/language";
 import type { ShownCard } from "../wire";
 import { ApprovalCard } from "./ApprovalCard";
 import { ErrorCard } from "./ErrorCard";
@@ -32,6 +33,7 @@ const VIEWS: Record<string, ComponentType<CardProps>> = {
 };
 
 export const CardView = memo(function CardView({ conversation, shown }: { conversation: string; shown: ShownCard }) {
+  useLanguage();
   const View = VIEWS[shown.type] ?? GenericCard;
   const title = String(shown.card?.title || t(`card_${shown.type}` as "card_Form"));
   const place = useRef<HTMLElement>(null);

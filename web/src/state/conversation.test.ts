@@ -38,6 +38,21 @@ test("a run's text grows, becomes an entry, and is then shown once", () => {
   expect(after.entries.map((entry) => (entry as { content: string }).content)).toEqual(["hello", "good day"]);
 });
 
+test("a thought stays while the answer comes; what is asked for once more is void", () => {
+  const half = [
+    at(1, { type: "RUN_STARTED" }),
+    at(2, { type: "STEP_STARTED", stepName: "model" }),
+    at(3, { type: "REASONING_MESSAGE_START" }),
+    at(4, { type: "REASONING_MESSAGE_CONTENT", delta: "hm" }),
+    at(5, { type: "TEXT_MESSAGE_START" }),
+    at(6, { type: "TEXT_MESSAGE_CONTENT", delta: "half" }),
+  ];
+  const during = half.reduce(folded, EMPTY);
+  expect(during.run).toMatchObject({ text: "half", reasoning: "hm" });
+  const again = folded(during, at(7, { type: "STEP_STARTED", stepName: "model" }));
+  expect(again.run).toMatchObject({ text: "", reasoning: "" });
+});
+
 test("replays and overlaps of events change nothing", () => {
   const strip = (state: Conversation) => JSON.stringify(state).replace(/"(started|ended)At":"[^"]*"/g, "");
   fc.assert(

@@ -73,7 +73,7 @@ function changed(state: Conversation, event: WireEvent, place: Place): Conversat
     case "RUN_ERROR":
       return { ...state, run: null, failure: { code: String(event.code ?? ""), message: String(event.message ?? "") } };
     case "STEP_STARTED":
-      return { ...state, steps: begun(state.steps, String(event.stepName)) };
+      return { ...state, run: roundBegan(state.run, event.stepName), steps: begun(state.steps, String(event.stepName)) };
     case "STEP_FINISHED":
       return { ...state, steps: done(state.steps, String(event.stepName)) };
     case "CUSTOM":
@@ -92,12 +92,19 @@ function waiting(run: Run | null, outcome: unknown): Run | null {
   return run !== null && type === "interrupt" ? { ...run, status: "waiting", text: "", reasoning: "" } : null;
 }
 
+/** The pieces of an answer that is asked for once more are void. */
+function roundBegan(run: Run | null, step: unknown): Run | null {
+  return run === null || step !== "model" ? run : { ...run, text: "", reasoning: "" };
+}
+
 function streamed(run: Run, event: WireEvent): Run {
   switch (event.type) {
     case "TEXT_MESSAGE_START":
-      return { ...run, text: "", reasoning: "" };
+      return { ...run, text: "" };
     case "TEXT_MESSAGE_CONTENT":
       return { ...run, text: run.text + String(event.delta ?? "") };
+    case "REASONING_MESSAGE_START":
+      return { ...run, reasoning: "" };
     case "REASONING_MESSAGE_CONTENT":
       return { ...run, reasoning: run.reasoning + String(event.delta ?? "") };
     case "TOOL_CALL_START":

@@ -7,6 +7,7 @@ import { newKey } from "../keys";
 import { trouble } from "../i18n/i18n";
 import type { Stream } from "../stream";
 import { connect } from "../stream";
+import type { Attachment } from "../text/attached";
 import type { Header, WireEvent } from "../wire";
 import { Refused } from "../wire";
 import { beside } from "./beside";
@@ -221,7 +222,7 @@ export async function nextPage(): Promise<void> {
  *
  * Returns whether the server has it.
  */
-export async function send(text: string, attachments: string[], from?: string): Promise<boolean> {
+export async function send(text: string, attachments: readonly Attachment[], from?: string): Promise<boolean> {
   const id = current.get()?.id ?? (await attempt(() => api.create()))?.id;
   if (id === undefined) return false;
   if (current.get()?.id !== id) {
@@ -287,9 +288,14 @@ export async function rename(id: string, title: string): Promise<void> {
 
 export function tell(error: unknown): void {
   if (error instanceof Refused && error.status === 401) return signedOut.set(true);
-  if (error instanceof Refused) return note(trouble(error.code, error.detail), "error");
+  if (error instanceof Refused) return note(trouble(meant(error), error.detail), "error");
   if (error instanceof DOMException && error.name === "TimeoutError") return note(trouble("timeout", error.message), "error");
   note(trouble("network", String(error)), "error");
+}
+
+/** The code of a refusal; to answer what expired is another thing than to answer what is answered. */
+function meant({ code, params }: Refused): string {
+  return code === "card_decided" && params.status === "expired" ? "card_expired" : code;
 }
 
 export function note(text: string, kind: Notice["kind"] = "info"): void {

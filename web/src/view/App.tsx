@@ -9,6 +9,7 @@ import { current, dismiss, heading, loading, me, notices, online, signedOut, sig
 import { useCell } from "../state/store";
 import { Composer } from "./Composer";
 import { IconButton } from "./icons";
+import { Spoken } from "./language";
 import { away, drawer, toggleList } from "./layout";
 import { modelWords } from "./modelWords";
 import { Rail } from "./Rail";
@@ -39,34 +40,36 @@ export function App() {
     return () => removeEventListener("keydown", keyed);
   }, [page]);
   return (
-    <div className={`app ${rail ? "rail-open" : ""} ${railAway ? "rail-away" : ""} ${isWide ? "panel-open" : ""}`} key={currentLanguage()}>
-      <Rail current={open?.id ?? null} onChosen={() => drawer.set(false)} onOpen={(chosen) => { setPage(chosen); drawer.set(false); }} onLanguage={chooseLanguage} />
-      <div className="shade" onClick={() => { drawer.set(false); beside.set(null); }} aria-hidden="true" />
-      <main className="centre">
-        <header className="bar">
-          <IconButton icon="menu" label={t("conversations")} onClick={toggleList} />
-          <Title open={open !== null} onChoose={() => setPage("conversation")} />
-          <span className="spacer" />
-          {open !== null && <IconButton icon="chip" label={t("conversationSettings")} onClick={() => setPage("conversation")} />}
-          {open !== null && <IconButton icon="panel" label={t("panel")} pressed={panel !== null} onClick={() => beside.set(panel === null ? { part: "run" } : null)} />}
-        </header>
-        <Offline />
-        {open !== null ? <Transcript key={open.id} open={open} /> : coming ? <div className="loading" aria-busy="true" /> : <Welcome />}
-        <Composer key={`composer ${open?.id ?? "new"}`} conversation={open?.id ?? null} busy={open?.run?.status === "running"} asking={open !== null && isAsking(open)} said={open?.total ?? 0} />
-      </main>
-      {isWide && (
-        <Suspense fallback={<aside className="panel" aria-busy="true" />}>
-          {open === null ? <aside className="panel" aria-busy="true" /> : <Panel key={open.id} open={open} shown={panel} />}
-        </Suspense>
-      )}
-      {page !== null && (
-        <Suspense fallback={null}>
-          <Pages page={page} onClose={() => setPage(null)} onLanguage={chooseLanguage} />
-        </Suspense>
-      )}
-      <Notices />
-      <SignedOut />
-    </div>
+    <Spoken value={currentLanguage()}>
+      <div className={`app ${rail ? "rail-open" : ""} ${railAway ? "rail-away" : ""} ${isWide ? "panel-open" : ""}`}>
+        <Rail current={open?.id ?? null} onChosen={() => drawer.set(false)} onOpen={(chosen) => { setPage(chosen); drawer.set(false); }} onLanguage={chooseLanguage} />
+        <div className="shade" onClick={() => { drawer.set(false); beside.set(null); }} aria-hidden="true" />
+        <main className="centre">
+          <header className="bar">
+            <IconButton icon="menu" label={t("conversations")} onClick={toggleList} />
+            <Title open={open !== null} onChoose={() => setPage("conversation")} />
+            <span className="spacer" />
+            {open !== null && <IconButton icon="chip" label={t("conversationSettings")} onClick={() => setPage("conversation")} />}
+            {open !== null && <IconButton icon="panel" label={t("panel")} pressed={panel !== null} onClick={() => beside.set(panel === null ? { part: "run" } : null)} />}
+          </header>
+          <Offline />
+          {open !== null ? <Transcript key={open.id} open={open} /> : coming ? <div className="loading" aria-busy="true" /> : <Welcome />}
+          <Composer key={`composer ${open?.id ?? "new"}`} conversation={open?.id ?? null} busy={open?.run?.status === "running"} asking={open !== null && isAsking(open)} said={open?.total ?? 0} />
+        </main>
+        {isWide && (
+          <Suspense fallback={<aside className="panel" aria-busy="true" />}>
+            {open === null ? <aside className="panel" aria-busy="true" /> : <Panel key={open.id} open={open} shown={panel} />}
+          </Suspense>
+        )}
+        {page !== null && (
+          <Suspense fallback={null}>
+            <Pages page={page} onClose={() => setPage(null)} onLanguage={chooseLanguage} />
+          </Suspense>
+        )}
+        <Notices />
+        <SignedOut />
+      </div>
+    </Spoken>
   );
 }
 

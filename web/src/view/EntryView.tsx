@@ -12,6 +12,7 @@ import type { RunCall, Shown, ShownText, ToolCall } from "../wire";
 import { CiteTip } from "./CiteTip";
 import { copied } from "./copied";
 import { IconButton } from "./icons";
+import { useLanguage } from "./language";
 import { lasted } from "./Live";
 import { Markdown } from "./Markdown";
 import { Reasoning } from "./Reasoning";
@@ -32,9 +33,10 @@ interface Props {
 
 export const EntryView = memo(function EntryView(props: Props) {
   const { open, entry } = props;
+  useLanguage();
   if (entry.kind === "Special") return <CardView conversation={open} shown={entry} />;
   if (entry.role === "user") return <Said open={open} entry={entry} />;
-  if (entry.role === "tool") return <ToolCallView name={entry.toolName ?? ""} result={entry.content} isError={entry.isError === true} />;
+  if (entry.role === "tool") return <ToolCallView place={`${open} ${entry.toolCallId ?? entry.index}`} name={entry.toolName ?? ""} result={entry.content} files={entry.attachments} isError={entry.isError === true} />;
   return <Answer {...props} entry={entry} />;
 }, same);
 
@@ -60,7 +62,7 @@ function Said({ open, entry }: { open: string; entry: ShownText }) {
       {words !== "" && <div className="bubble">{words}</div>}
       {files.length > 0 && (
         <ul className="attached">
-          {files.map((file) => <li key={file.id}><a href={`/api/v1/files/${encodeURIComponent(file.id)}`} download={file.name}>{file.name}</a></li>)}
+          {files.map((file) => <li key={`${file.id} ${file.name}`}><a href={`/api/v1/files/${encodeURIComponent(file.id)}`} download={file.name}>{file.name}</a></li>)}
         </ul>
       )}
       <div className="actions">
@@ -109,7 +111,7 @@ function Answer({ open, entry, results, calls, dropped, last }: Props & { entry:
   const look = (source?: number) => beside.set({ part: "sources", entry: entry.index, ...(source === undefined ? {} : { source }) });
   return (
     <article className="entry assistant" data-index={entry.index} aria-label={t("assistant")}>
-      {entry.reasoning && <Reasoning text={entry.reasoning} />}
+      {entry.reasoning && <Reasoning place={`${open} ${entry.index}`} text={entry.reasoning} />}
       {entry.content !== "" && (
         <CiteTip sources={sources} answer={entry.content}>
           <Markdown text={entry.content} sources={sources} onCite={look} />
@@ -118,7 +120,7 @@ function Answer({ open, entry, results, calls, dropped, last }: Props & { entry:
       {entry.toolCalls?.map((call) => {
         const [answer, now] = [answers.get(call.id), going.get(call.id)];
         const isError = answer?.isError === true || now?.isError === true;
-        return <ToolCallView key={call.id} name={call.name} args={call.arguments ?? call.raw} result={answer?.content} isError={isError} running={answer === undefined && now !== undefined && now.endedAt === undefined} cancelled={dropped.includes(call)} seconds={now === undefined ? null : lasted(now)} />;
+        return <ToolCallView key={call.id} place={`${open} ${call.id}`} name={call.name} args={call.arguments ?? call.raw} result={answer?.content} files={answer?.attachments} isError={isError} running={answer === undefined && now !== undefined && now.endedAt === undefined} cancelled={dropped.includes(call)} seconds={now === undefined ? null : lasted(now)} />;
       })}
       {entry.status !== undefined && <p className="status">{t(entry.status)}</p>}
       {entry.content !== "" && <div className="actions">

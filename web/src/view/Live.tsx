@@ -11,17 +11,26 @@ import { ToolCallView } from "./ToolCallView";
 
 const ANNOUNCED_MS = 1000;
 
-/** `known` are the calls that stand with an entry already. */
-export function Live({ run, steps, known }: { run: Run; steps: readonly Step[]; known: ReadonlySet<string> }) {
+interface Props {
+  open: string;
+  /** The index that the answer will have as an entry. */
+  index: number;
+  run: Run;
+  steps: readonly Step[];
+  /** The calls that stand with an entry already. */
+  known: ReadonlySet<string>;
+}
+
+export function Live({ open, index, run, steps, known }: Props) {
   if (run.status === "waiting") return <p className="waiting" role="status">{t("waitingForYou")}</p>;
   const idle = run.text === "" && run.reasoning === "" && run.toolCalls.every((call) => call.endedAt !== undefined);
   const step = steps.findLast((one) => one.state === "running");
   return (
     <article className="entry assistant live" aria-busy="true" aria-label={t("assistant")}>
-      {run.reasoning !== "" && <Reasoning text={run.reasoning} growing={run.text === ""} />}
+      {run.reasoning !== "" && <Reasoning place={`${open} ${index}`} text={run.reasoning} growing={run.text === ""} />}
       {run.text !== "" && <Markdown text={run.text} growing />}
       {run.toolCalls.filter((call) => !known.has(call.id)).map((call) => (
-        <ToolCallView key={call.id} name={call.name} args={call.arguments} result={call.result} isError={call.isError === true} running={call.endedAt === undefined} seconds={lasted(call)} />
+        <ToolCallView key={call.id} place={`${open} ${call.id}`} name={call.name} args={call.arguments} result={call.result} isError={call.isError === true} running={call.endedAt === undefined} seconds={lasted(call)} />
       ))}
       {idle && (
         <p className="working" role="status">

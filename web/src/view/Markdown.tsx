@@ -10,6 +10,7 @@ import { blocks } from "../text/blocks";
 import { closed } from "../text/growing";
 import { html } from "../text/markdown";
 import type { Known } from "../text/markdown";
+import { useLanguage } from "./language";
 
 interface Props {
   text: string;
@@ -35,7 +36,8 @@ export function Markdown({ text, growing = false, sources = NONE, onCite }: Prop
 
 const Block = memo(function Block({ text, growing, sources }: { text: string; growing: boolean; sources: Known }) {
   const place = useRef<HTMLDivElement>(null);
-  const made = useMemo(() => html(growing ? closed(text) : text, sources), [text, growing, sources]);
+  const language = useLanguage(); // that of the words on its buttons
+  const made = useMemo(() => html(growing ? closed(text) : text, sources), [text, growing, sources, language]);
   // before it is painted: what was drawn while the text grew does not flash bare when it stands for good
   useLayoutEffect(() => {
     if (!growing && place.current !== null) dress(place.current);

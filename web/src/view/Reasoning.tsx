@@ -1,13 +1,13 @@
-/** What a model thought before it answered, folded away. */
+/** What a model thought before it answered, folded away once it answers. */
 
 import { t } from "../i18n/i18n";
+import { Fold } from "./Fold";
 import { Markdown } from "./Markdown";
 
-export function Reasoning({ text, growing = false }: { text: string; growing?: boolean }) {
+export function Reasoning({ place, text, growing = false }: { place: string; text: string; growing?: boolean }) {
   return (
-    <details className="reasoning" open={growing}>
-      <summary>{growing ? t("thinking") : t("thought")}</summary>
+    <Fold name={`thought ${place}`} className="reasoning" open={growing} summary={growing ? t("thinking") : t("thought")}>
       <Markdown text={text} growing={growing} />
-    </details>
+    </Fold>
   );
 }

@@ -1,15 +1,21 @@
 /** A tool call: its name, and behind it what went in and what came out. */
 
 import { t } from "../i18n/i18n";
+import type { Attachment } from "../text/attached";
 import { copied } from "./copied";
+import { Fold } from "./Fold";
 import { Icon, IconButton } from "./icons";
 
 const MAX_SHOWN = 20_000;
 
 interface Props {
+  /** What the call is known by: the conversation, and its own id. */
+  place: string;
   name: string;
   args?: unknown;
   result?: string | undefined;
+  /** The pictures and other files that came back. */
+  files?: readonly Attachment[] | undefined;
   isError?: boolean;
   running?: boolean;
   /** Nobody waits for its result any more. */
@@ -17,21 +23,30 @@ interface Props {
   seconds?: number | null;
 }
 
-export function ToolCallView({ name, args, result, isError = false, running = false, cancelled = false, seconds = null }: Props) {
+export function ToolCallView({ place, name, args, result, files = [], isError = false, running = false, cancelled = false, seconds = null }: Props) {
   const state = running ? "running" : isError ? "failed" : result !== undefined ? "done" : cancelled ? "cancelled" : "waiting";
   return (
-    <details className={`tool-call ${state}`}>
-      <summary>
+    <Fold name={`call ${place}`} className={`tool-call ${state}`} summary={
+      <>
         <Icon name="tool" /> <b>{name || t("tool")}</b>
         <span className="tool-state">
           {t(`tool_${state}`)}
           {seconds !== null && ` · ${seconds.toFixed(1)} s`}
         </span>
-      </summary>
+      </>
+    }>
       {args !== undefined && <Field label={t("arguments")} text={asText(args)} />}
       {result !== undefined && <Field label={t("result")} text={asText(result)} />}
-    </details>
+      {files.map((file) => <Returned key={file.id} file={file} />)}
+    </Fold>
   );
+}
+
+/** A picture as one sees it; any other file to download. */
+function Returned({ file }: { file: Attachment }) {
+  const address = `/api/v1/files/${encodeURIComponent(file.id)}`;
+  if (file.mime?.startsWith("image/")) return <img className="tool-picture" src={address} alt={file.name} loading="lazy" />;
+  return <p><a href={address} download={file.name}>{file.name}</a></p>;
 }
 
 function Field({ label, text }: { label: string; text: string }) {

@@ -80,7 +80,7 @@ export function Transcript({ open }: { open: Conversation }) {
             {under(at).map(({ index, conversationIds }) => <BranchArrows key={index} id={open.id} versions={conversationIds} />)}
           </Fragment>
         ))}
-        {open.run !== null && <Live run={open.run} steps={open.steps} known={new Set(pieces.flatMap(({ calls }) => calls.map((call) => call.id)))} />}
+        {open.run !== null && <Live open={open.id} index={open.total} run={open.run} steps={open.steps} known={new Set(pieces.flatMap(({ calls }) => calls.map((call) => call.id)))} />}
         {isUnfinished(open) && (
           <p className="status unfinished">
             {t("unfinished")} <button type="button" onClick={() => void goOn()}>{t("goOn")}</button>
