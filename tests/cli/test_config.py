@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dialoom.base.errors import UsageError
 from dialoom.cli.config import FLAT, MAX_CONFIG_BYTES, load_config
-from dialoom.cli.settings import Config, EmbeddingServer, EmbeddingTable, ModelTable, RequestTable
+from dialoom.cli.settings import Config, EmbeddingServer, EmbeddingTable, ModelTable, RequestTable, ServeTable
 from dialoom.llm import ChatOptions, EmbeddingOptions, ModelChoice, ModelSettings, RetryPolicy, Timeouts
 
 FULL = """
@@ -34,13 +34,19 @@ connect_timeout_ms = 3000
 total_timeout_ms = 60000
 retries = 1
 retry_backoff_ms = 250
+
+[serve]
+approval_seconds = 86400
+max_connections = 300
+max_streams = 200
 """
 FLAT_JSON = """{
   "provider": "anthropic", "model": "claude-sonnet-4-5", "base_url": "https://models.example/v1",
   "api_key": "sk-of-mine", "anthropic_version": "2024-01-01", "temperature": 0.2, "max_tokens": 800,
   "json_mode": true, "embedding_model": "text-embedding-3-small",
   "embedding_base_url": "https://vectors.example/v1", "embedding_api_key": "sk-of-vectors",
-  "connect_timeout_ms": 3000, "total_timeout_ms": 60000, "retries": 1, "retry_backoff_ms": 250
+  "connect_timeout_ms": 3000, "total_timeout_ms": 60000, "retries": 1, "retry_backoff_ms": 250,
+  "approval_seconds": 86400, "max_connections": 300, "max_streams": 200
 }"""
 WHOLE = Config(
     model=ModelTable(
@@ -57,6 +63,7 @@ WHOLE = Config(
         model="text-embedding-3-small", base_url="https://vectors.example/v1", api_key="sk-of-vectors"
     ),
     requests=RequestTable(connect_timeout_ms=3000, total_timeout_ms=60_000, retries=1, retry_backoff_ms=250),
+    serve=ServeTable(approval_seconds=86_400, max_connections=300, max_streams=200),
 )
 
 

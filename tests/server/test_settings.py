@@ -158,6 +158,46 @@ def test_a_folder_that_cannot_be_used_is_told_by_its_option(
     assert told.replace("{}", str(data)) in capsys.readouterr().err
 
 
+TOO_LONG = "an approval cannot wait 10000000000.0 s; give more than 0 and at most 3162240000"
+NONE_LEFT = "9 streams leave none of 9 connections for calls"
+
+
+@pytest.mark.parametrize(
+    ("words", "file", "variables", "told"),
+    [
+        ("--approval-seconds 1e10", "", {}, TOO_LONG),
+        ("", "[serve]\napproval_seconds = 1e10", {}, TOO_LONG),
+        ("", "", {"DIALOOM_SERVE_APPROVAL_SECONDS": "1e10"}, TOO_LONG),
+        ("--max-streams 9 --max-connections 9", "[serve]\nmax_streams = 3", {}, NONE_LEFT),
+        ("--max-streams 9", "[serve]\nmax_connections = 9\nmax_streams = 3", {}, NONE_LEFT),
+        ("", "max_connections = 9", {"DIALOOM_SERVE_MAX_STREAMS": "9"}, NONE_LEFT),
+        ("--max-streams 0", "", {}, "--max-streams"),
+        ("", "[serve]\nmax_streams = 0", {}, "max_streams"),
+        (
+            "",
+            "[serve]\nmax_stream = 5",
+            {},
+            "[serve] has no setting 'max_stream', perhaps max_streams is meant",
+        ),
+    ],
+)
+def test_the_bounds_of_a_server_are_flags_and_settings_and_refused_when_they_leave_nothing(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: str,
+    file: str,
+    variables: dict[str, str],
+    told: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dialoom.toml").write_text(file)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert run(["serve", "--offline", "--port", "0", *words.split()]) is ExitCode.USAGE
+    assert told in capsys.readouterr().err
+
+
 def test_an_empty_name_of_a_folder_is_refused_before_anything_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

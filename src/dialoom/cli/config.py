@@ -15,7 +15,7 @@ import msgspec
 
 from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line
-from dialoom.cli.settings import Config, EmbeddingTable, ModelTable, RequestTable
+from dialoom.cli.settings import Config, EmbeddingTable, ModelTable, RequestTable, ServeTable
 
 CONFIG_FILE: Final = Path("dialoom.toml")
 MAX_CONFIG_BYTES: Final = 65_536
@@ -23,12 +23,14 @@ _TABLES: Final[Mapping[str, type[msgspec.Struct]]] = {
     "model": ModelTable,
     "embedding": EmbeddingTable,
     "requests": RequestTable,
+    "serve": ServeTable,
 }
 FLAT: Final[Mapping[str, tuple[str, str]]] = {
     **{name: ("model", name) for name in ModelTable.__struct_fields__ if name != "name"},
     "model": ("model", "name"),
     **{f"embedding_{name}": ("embedding", name) for name in EmbeddingTable.__struct_fields__},
     **{name: ("requests", name) for name in RequestTable.__struct_fields__},
+    **{name: ("serve", name) for name in ServeTable.__struct_fields__},
 }
 """Where a setting belongs that stands outside of every table."""
 

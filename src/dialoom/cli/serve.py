@@ -12,6 +12,7 @@ import msgspec
 
 from dialoom.agent import AGENT_TYPES
 from dialoom.base.errors import StoreError, UsageError
+from dialoom.cli.config import load_config
 from dialoom.cli.embedder import open_embedder
 from dialoom.cli.exits import ExitCode
 from dialoom.cli.flags import KnowledgeFlags, ModelFlags
@@ -24,6 +25,7 @@ from dialoom.cli.serve_graphs import graph_definitions
 from dialoom.cli.serve_kit import add_kit, own_kit
 from dialoom.cli.serve_mcp import documents_endpoint
 from dialoom.cli.serve_tools import tool_servers, tool_source
+from dialoom.cli.settings import ServeTable
 from dialoom.conversation.cards import FormRegistry, builtin_cards
 from dialoom.dialog import Center, Kit, RunPolicy, Stores
 from dialoom.llm import Model
@@ -45,7 +47,9 @@ DOCS = "docs"
 
 def run_server(flags: ServeFlags, knowledge: KnowledgeFlags, model: ModelFlags) -> ExitCode:
     """Serve until Ctrl-C or SIGTERM. The stores outlive the event loop, so that a run can be gone on with."""
-    settings, servers, definitions = _settings(flags), tool_servers(flags), graph_definitions(flags.graph)
+    bounds = load_config(model.config, env=os.environ).serve
+    settings = _settings(flags, bounds)
+    servers, definitions = tool_servers(flags), graph_definitions(flags.graph)
     kit = own_kit()
     with ExitStack() as stack:
         listening = stack.enter_context(listen(settings))
@@ -74,7 +78,7 @@ def _in_folder(data: Path) -> Generator[None]:
         raise StoreError(f"--data {data} cannot be used: {error}") from error
 
 
-def _settings(flags: ServeFlags) -> ServerSettings:
+def _settings(flags: ServeFlags, bounds: ServeTable) -> ServerSettings:
     """Return the settings. Raises `UsageError` for an open address without a token that was chosen for it."""
     token = os.environ.get(TOKEN_NAME, "")
     if not token and not is_loopback(flags.host):
@@ -88,7 +92,14 @@ def _settings(flags: ServeFlags) -> ServerSettings:
         port=flags.port,
         allowed_hosts=flags.allow_host,
         secure=flags.secure,
+        **_bounds(flags, bounds),
     )
+
+
+def _bounds(flags: ServeFlags, table: ServeTable) -> dict[str, Any]:
+    """Return what is said of the server's bounds, by the names of its settings; flags go before the file."""
+    found = {name: getattr(flags, name) or getattr(table, name) for name in table.__struct_fields__}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _kept_token(data: Path) -> str:

@@ -32,6 +32,12 @@ class ServeFlags:
     """The file that lists tool servers; without --server all of it that you approved are used."""
     graph: tuple[NamedPath, ...] = ()
     """Show the graph that this .json, .yaml or .yml file defines; may be given more than once."""
+    approval_seconds: Annotated[float | None, Parameter(validator=validators.Number(gt=0))] = None
+    """Let an approval expire that nobody gives in so many seconds; without it one waits for ever."""
+    max_connections: Annotated[int | None, Parameter(validator=validators.Number(gte=1))] = None
+    """Refuse connections beyond so many; 1500 without it."""
+    max_streams: Annotated[int | None, Parameter(validator=validators.Number(gte=1))] = None
+    """Refuse event streams beyond so many of these, one for each open page; 1000 without it."""
 
 
 NO_SERVE_FLAGS = ServeFlags()

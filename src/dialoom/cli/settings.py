@@ -22,6 +22,7 @@ from dialoom.llm.places import OPENAI_URL, PROVIDERS, parse_model, place_of
 SERVER: Final = "openai"
 """The provider of vectors that is a server; every other runs in this process."""
 _OPENAI_HEADERS: Final = {"openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID"}
+_Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 _Milliseconds = Annotated[int, msgspec.Meta(ge=1, le=86_400_000)]
 
 
@@ -128,6 +129,15 @@ class RequestTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         )
 
 
+class ServeTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[serve]`: the bounds of `dialoom serve`; flags go before it."""
+
+    approval_seconds: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    """How long an approval waits for a person before it expires; without it for ever."""
+    max_connections: _Count | None = None
+    max_streams: _Count | None = None
+
+
 class EmbeddingServer(msgspec.Struct, frozen=True, kw_only=True):
     """Where vectors come from. The key is in no `repr`."""
 
@@ -146,6 +156,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: ModelTable = ModelTable()
     embedding: EmbeddingTable = EmbeddingTable()
     requests: RequestTable = RequestTable()
+    serve: ServeTable = ServeTable()
 
     def __post_init__(self) -> None:
         table = self.embedding

@@ -19,7 +19,7 @@ _Text = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_TEXT)]
 
 
 class NamedFile(msgspec.Struct, frozen=True):
-    """An uploaded file under the name that it has here: others may have uploaded the same bytes as another."""
+    """An uploaded file under its name in this message: the same bytes may have been uploaded under another."""
 
     id: str
     name: Annotated[str, msgspec.Meta(max_length=255)]
