@@ -171,6 +171,79 @@ async def test_what_no_model_can_read_is_an_error_that_names_the_type(value: obj
     assert (facts(result), result.is_error) == ({"error": error, "tool": "give"}, True)
 
 
+def shared(leaf: object, *, levels: int = 9, wide: int = 10) -> list[object]:
+    """Return a list of `wide` ** `levels` leaves that takes no more room than `levels` small ones."""
+    value: list[object] = [leaf] * wide
+    for _ in range(levels - 1):
+        value = [value] * wide
+    return value
+
+
+@dataclass
+class Holder:
+    """Holds anything."""
+
+    held: object
+
+
+class Box(msgspec.Struct):
+    """Holds anything, as a struct."""
+
+    held: object
+
+
+class Shelf(pydantic.BaseModel, extra="allow"):
+    """Holds anything, as a model."""
+
+    held: object
+
+
+class Swelling:
+    """Becomes much when it writes itself."""
+
+    def model_dump(self, *, mode: str) -> object:
+        return shared(1, levels=3)
+
+
+MANY = "cannot be written as JSON: it has more than 1000000 values; return fewer"
+LONG = "cannot be written as JSON: it has more than 67108864 characters; return fewer"
+PAGE = FilePart(data=b"png", media_type="image/png")
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        (shared(0), f"list, which {MANY}"),
+        ({"rows": tuple(shared(0))}, f"dict, which {MANY}"),
+        (Holder(shared(0)), f"Holder, which {MANY}"),
+        ([Box(shared(0))], f"list, which {MANY}"),
+        (Shelf(held=shared(0)), f"Shelf, which {MANY}"),
+        (Shelf(held=1, more=shared(0)), f"Shelf, which {MANY}"),
+        ([Shelf(held=[Shelf(held=shared(0))])], f"list, which {MANY}"),
+        ([Swelling()] * 1000, f"list, which {MANY}"),
+        ({"a": deque(shared(0))}, f"dict, which {MANY}"),
+        ([numpy.zeros(600_000), numpy.zeros(600_000)], f"list, which {MANY}"),
+        (["x" * 1_000_000] * 70, f"list, which {LONG}"),
+        ([{"k" * 1_000_000: 1}] * 70, f"list, which {LONG}"),
+        (shared("x" * 1000, levels=5), f"list, which {LONG}"),
+        ([PAGE, shared(0)], f"list, which {MANY}"),
+        ({"page": PAGE, "rows": shared(0)}, f"dict, which {MANY}"),
+        (ToolResult(structured=shared(0)), f"a result with list, which {MANY}"),
+    ],
+)
+async def test_a_small_value_that_would_become_a_huge_text_is_refused_unwritten(
+    value: object, error: str
+) -> None:
+    assert facts(await given(value))["error"] == f"the tool returned {error}"
+
+
+async def test_a_value_within_the_bounds_is_written_as_often_as_it_stands_there() -> None:
+    row = [0.5] * 1000
+    assert (await given([row] * 998)).structured == [row] * 998
+    assert (await given([Shelf(held="a")] * 3_000)).structured == [{"held": "a"}] * 3_000
+    assert (await given([PAGE] * 2)).files == (PAGE, PAGE)
+
+
 async def test_a_tool_may_return_a_result_of_its_own() -> None:
     own = ToolResult(content="sold out", structured={"left": 0}, is_error=True, card={"kind": "note"})
     assert await given(own) == own

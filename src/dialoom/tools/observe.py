@@ -10,13 +10,12 @@ import msgspec
 from dialoom.base.text import one_line, replace_surrogates
 from dialoom.llm.files import FilePart
 from dialoom.llm.messages import TextPart
+from dialoom.tools.measure import MAX_ITEMS, Measure
 from dialoom.tools.result import ToolResult, failed
 
 _MAX_DEPTH: Final = 8
 _MAX_LOOKED_AT: Final = 10_000
 """So deep, and among so many values at each depth, a file is looked for in what a tool returned."""
-MAX_ITEMS: Final = 1_000_000
-"""A longer array is refused before it is taken apart."""
 
 
 @runtime_checkable
@@ -39,10 +38,15 @@ def observe(value: object, *, tool: str) -> ToolResult:
     Halves of characters (lone surrogates) become U+FFFD. Structs, dataclasses, enums, dates, pydantic models
     and numpy's arrays and numbers are written as JSON. A file, also one in lists and dicts, becomes one of
     `files`, with words in its place that say what it is. Bytes are refused, for no model can read them, and
-    so is what gives its values one by one, for it may have no end.
+    so is what gives its values one by one, for it may have no end; and, before any of it is written, what has
+    more than 1,000,000 values or 64 Mi characters in them, each counted as often as it stands there.
     """
     if not _holds_file(value):
         return _observe_one(value, tool)
+    try:
+        Measure().take(value)
+    except (RecursionError, TypeError) as error:
+        return failed(f"the tool returned {_refused(value, error)}", tool=tool)
     items = cast("Sequence[object]", value) if type(value) in {list, tuple} else ()
     if any(isinstance(item, FilePart) for item in items):
         return _together([_observe_one(item, tool) for item in items])
@@ -187,24 +191,32 @@ class _Json(NamedTuple):
 
 def _to_json(value: object) -> _Json | str:
     """Return `value` as JSON, or what it is that cannot be that."""
+    made = Measure()
+
+    def encode(each: object) -> object:
+        plain = _encode(each)
+        made.take(plain)
+        return plain
+
     try:
-        plain = to_plain(value)
+        Measure().take(value)
+        plain = msgspec.to_builtins(value, str_keys=True, enc_hook=encode)
         try:
             text = msgspec.json.encode(plain)
         except UnicodeEncodeError:
             plain = without_surrogates(plain)
             text = msgspec.json.encode(plain)
-    except RecursionError:
-        return "a value that contains itself or is nested too deeply"
     except Exception as error:  # noqa: BLE001 - seam: a foreign value writes itself here
-        kind = one_line(type(value).__qualname__, 80)
-        return f"{kind}, which {_because(error).removesuffix(f': {kind}')}"
+        return _refused(value, error)
     return _Json(plain, text.decode())
 
 
-def _because(error: Exception) -> str:
-    text = one_line(str(error))
-    return text if text.startswith("cannot be written") else f"cannot be written as JSON: {text}"
+def _refused(value: object, error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "a value that contains itself or is nested too deeply"
+    kind, why = one_line(type(value).__qualname__, 80), one_line(str(error))
+    why = why if why.startswith("cannot be written") else f"cannot be written as JSON: {why}"
+    return f"{kind}, which {why.removesuffix(f': {kind}')}"
 
 
 def _cleaned(result: ToolResult, tool: str) -> ToolResult:
