@@ -196,6 +196,20 @@ def test_a_picture_in_a_message_reaches_the_model(client: TestClient, provider: 
 
 
 @pytest.mark.parametrize(
+    ("words", "told"), [([], "image image/png, 4 bytes"), ([{"type": "text", "text": "A map."}], "A map.")]
+)
+def test_a_picture_that_a_tool_returned_reaches_the_model(
+    client: TestClient, provider: MockProvider, words: list[object], told: str
+) -> None:
+    provider.queue_text("A pixel.")
+    pixel = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw=="}}
+    said = {"role": "tool", "tool_call_id": "c1", "content": [*words, pixel]}
+    assert client.post(CHAT, json={"messages": [said]}).status_code == 200
+    picture = FilePart(data=b"\x89PNG", media_type="image/png")
+    assert provider.requests[0].messages == (tool_result("c1", told, files=(picture,)),)
+
+
+@pytest.mark.parametrize(
     ("url", "role", "told"),
     [
         ("http://10.0.0.1/secret.png", "user", "nothing is fetched for a caller"),

@@ -130,6 +130,22 @@ def test_a_picture_in_messages_reaches_the_model(client: TestClient, provider: M
     assert provider.requests[0].messages == (user("What is it?", files=(shown,)),)
 
 
+def test_a_picture_that_a_tool_returned_reaches_the_model(client: TestClient, provider: MockProvider) -> None:
+    provider.queue_text("A pixel.")
+    words = {"type": "text", "text": "A map."}
+    results = [
+        {"type": "tool_result", "tool_use_id": "c1", "content": [words, picture("iVBORw==")]},
+        {"type": "tool_result", "tool_use_id": "c2", "content": [picture("iVBORw==")]},
+    ]
+    said = [{"role": "user", "content": results}]
+    assert client.post(MESSAGES, json={"max_tokens": 9, "messages": said}).status_code == 200
+    shown = FilePart(data=b"\x89PNG", media_type="image/png")
+    assert provider.requests[0].messages == (
+        tool_result("c1", "A map.", files=(shown,)),
+        tool_result("c2", "image image/png, 4 bytes", files=(shown,)),
+    )
+
+
 def test_messages_that_cannot_be_are_refused(client: TestClient) -> None:
     result = {"type": "tool_result", "tool_use_id": "c1", "content": "x"}
     call = {"type": "tool_use", "id": "c1", "name": "weather"}

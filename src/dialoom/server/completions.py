@@ -27,7 +27,7 @@ from dialoom.llm.events import (
 )
 from dialoom.llm.messages import ToolCall, assistant, system, tool_result, user
 from dialoom.server.hub import encode_event
-from dialoom.server.inline_files import file_of_url
+from dialoom.server.inline_files import file_of_url, told_of
 from dialoom.server.model_names import answer_events, find_model, gathered, named_models
 from dialoom.server.problems import problem_of
 from dialoom.server.routes import AnyRoute, Call, Nothing, Route
@@ -35,6 +35,7 @@ from dialoom.server.sse import MEDIA_TYPE
 
 Fields: TypeAlias = dict[str, Any]
 _FINISH = {"stop": "stop", "tool_calls": "tool_calls", "length": "length", "content_filter": "content_filter"}
+_SHOWING = frozenset({"user", "tool", "function"})
 _Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
 
 
@@ -82,7 +83,7 @@ class PictureAddress(msgspec.Struct, frozen=True):
 
 
 class PicturePiece(msgspec.Struct, frozen=True, tag_field="type", tag="image_url"):
-    """A picture a person shows."""
+    """A picture that a person or a tool shows."""
 
     image_url: PictureAddress
 
@@ -91,7 +92,7 @@ Piece: TypeAlias = TextPiece | InputTextPiece | PicturePiece
 
 
 class ChatMessage(msgspec.Struct, frozen=True):
-    """One message as callers write it; only a person's holds pictures."""
+    """One message as callers write it; a person's and a tool's hold pictures."""
 
     role: _Role
     content: str | list[Piece] | None = None
@@ -252,8 +253,8 @@ class Completions:
 
 def _messages(given: Sequence[ChatMessage]) -> Iterator[Message]:
     for message in given:
-        text = _text(message.content)
-        if message.role != "user" and _files(message.content):
+        text, files = _text(message.content), _files(message.content)
+        if files and message.role not in _SHOWING:
             raise UsageError(
                 f"a message of role {message.role} holds no pictures; put them in one of the user"
             )
@@ -261,11 +262,12 @@ def _messages(given: Sequence[ChatMessage]) -> Iterator[Message]:
             case "system" | "developer":
                 yield system(text)
             case "user":
-                yield user(text, files=_files(message.content))
+                yield user(text, files=files)
             case "assistant":
                 yield assistant(text, calls=tuple(map(_call, message.tool_calls or ())))
             case "tool" | "function":
-                yield tool_result(message.tool_call_id or message.name or "", text, name=message.name)
+                call_id = message.tool_call_id or message.name or ""
+                yield tool_result(call_id, text or told_of(files), name=message.name, files=files)
 
 
 def _text(content: str | list[Piece] | None) -> str:

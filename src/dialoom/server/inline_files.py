@@ -1,6 +1,7 @@
 """Files that callers of the faces under `/v1/` put into a message: their bytes, never an address to fetch."""
 
 from base64 import b64decode
+from collections.abc import Sequence
 
 from dialoom.base.errors import UsageError
 from dialoom.llm import FilePart
@@ -13,6 +14,11 @@ def inline_file(media_type: str, data: str) -> FilePart:
     except ValueError as error:
         raise UsageError("a file in a message is not in base64; encode its bytes so") from error
     return FilePart(data=content, media_type=media_type)
+
+
+def told_of(files: Sequence[FilePart]) -> str:
+    """Return what files are in words: a tool's answer says that to models that cannot see."""
+    return "\n".join(each.told for each in files)
 
 
 def file_of_url(url: str) -> FilePart:

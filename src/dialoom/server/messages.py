@@ -1,6 +1,6 @@
 """The other face programs know: messages as Anthropic's API has them, whole or as its events. Stateless."""
 
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -10,11 +10,11 @@ from starlette.responses import Response, StreamingResponse
 from dialoom.base.errors import DialoomError, UsageError
 from dialoom.base.ids import new_id
 from dialoom.dialog import Center
-from dialoom.llm import ChatOptions, ChatResponse, Message, ToolSpec
+from dialoom.llm import ChatOptions, ChatResponse, FilePart, Message, ToolSpec
 from dialoom.llm.events import ReasoningDelta, ResponseCompleted, StreamEvent, TextDelta, ToolCallReady
 from dialoom.llm.messages import ToolCall, assistant, system, tool_result, user
 from dialoom.server.hub import encode_event
-from dialoom.server.inline_files import inline_file
+from dialoom.server.inline_files import inline_file, told_of
 from dialoom.server.model_names import answer_events, find_model, gathered
 from dialoom.server.problems import problem_of
 from dialoom.server.routes import AnyRoute, Call, Nothing, Route
@@ -42,7 +42,7 @@ class PictureSource(msgspec.Struct, frozen=True):
 
 
 class PictureBlock(msgspec.Struct, frozen=True, tag_field="type", tag="image"):
-    """A picture in a user message."""
+    """A picture in a user message, or in a tool's answer."""
 
     source: PictureSource
 
@@ -59,7 +59,7 @@ class ResultBlock(msgspec.Struct, frozen=True, tag_field="type", tag="tool_resul
     """A tool's answer in a user message."""
 
     tool_use_id: str
-    content: str | list[TextBlock] = ""
+    content: str | list[TextBlock | PictureBlock] = ""
     is_error: bool = False
 
 
@@ -172,9 +172,9 @@ def _messages(said: SaidMessage) -> Iterator[Message]:
     texts = [block for block in said.content if isinstance(block, TextBlock)]
     calls = [block for block in said.content if isinstance(block, CallBlock)]
     results = [block for block in said.content if isinstance(block, ResultBlock)]
-    sources = [block.source for block in said.content if isinstance(block, PictureBlock)]
+    files = _files(said.content)
     if said.role == "assistant":
-        if results or sources:
+        if results or files:
             raise UsageError(
                 "an assistant message holds no tool results and no pictures; put them in a user message"
             )
@@ -182,15 +182,26 @@ def _messages(said: SaidMessage) -> Iterator[Message]:
         return
     if calls:
         raise UsageError("a user message holds no tool calls; put them in an assistant message")
-    for block in results:
-        yield tool_result(block.tool_use_id, _words(block.content), is_error=block.is_error)
-    if texts or sources or not results:
-        files = tuple(inline_file(each.media_type, each.data) for each in sources)
+    yield from map(_result, results)
+    if texts or files or not results:
         yield user(_words(texts), files=files)
 
 
-def _words(content: str | list[TextBlock]) -> str:
-    return content if isinstance(content, str) else "\n".join(block.text for block in content)
+def _result(block: ResultBlock) -> Message:
+    words, files = _words(block.content), _files(block.content)
+    return tool_result(block.tool_use_id, words or told_of(files), is_error=block.is_error, files=files)
+
+
+def _words(content: str | Sequence[Block]) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(block.text for block in content if isinstance(block, TextBlock))
+
+
+def _files(content: str | Sequence[Block]) -> tuple[FilePart, ...]:
+    blocks = () if isinstance(content, str) else content
+    sources = [each.source for each in blocks if isinstance(each, PictureBlock)]
+    return tuple(inline_file(each.media_type, each.data) for each in sources)
 
 
 def _call(block: CallBlock) -> ToolCall:

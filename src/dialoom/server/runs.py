@@ -19,7 +19,7 @@ _Text = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_TEXT)]
 
 
 class NamedFile(msgspec.Struct, frozen=True):
-    """An uploaded file under its name in this message: the same bytes may have been uploaded under another."""
+    """An uploaded file, and its name in this message: the same bytes may be uploaded under another."""
 
     id: str
     name: Annotated[str, msgspec.Meta(max_length=255)]
