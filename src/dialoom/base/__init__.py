@@ -1,1 +1,1 @@
-"""What every layer stands on: errors, ids, time, cancelling, events, text. No input or output."""
+"""What every layer stands on: errors, ids, time, cancelling, events, text, files replaced whole."""

@@ -1,7 +1,6 @@
 """A JSON object in a file of its own: read within bounds, replaced whole."""
 
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -9,6 +8,7 @@ from typing import Final
 import msgspec
 
 from dialoom.base.errors import StoreError
+from dialoom.base.files import PRIVATE, replace_file
 from dialoom.base.text import one_line
 
 MAX_BYTES = 4 * 1024 * 1024
@@ -40,15 +40,6 @@ def write_json(path: str | os.PathLike[str], fields: Mapping[str, object]) -> No
     text, path = msgspec.json.format(msgspec.json.encode(fields)), Path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(name).replace(path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        replace_file(path, text, mode=PRIVATE)
     except OSError as error:
         raise StoreError(f"cannot write {path}: {error.strerror or error}; check the folder") from error

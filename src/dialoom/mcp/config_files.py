@@ -5,9 +5,7 @@ Understood are `mcpServers` (Claude Desktop, Claude Code's `.mcp.json`, Cursor a
 written again keeps its shape, its spellings and every key that dialoom does not know.
 """
 
-import os
 import re
-import tempfile
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from pathlib import Path
@@ -16,6 +14,7 @@ from typing import Final, Literal, cast
 import msgspec
 
 from dialoom.base.errors import UsageError
+from dialoom.base.files import replace_file
 from dialoom.base.text import one_line
 from dialoom.mcp.config import MAX_CONFIG_BYTES, MCPServerConfig
 from dialoom.mcp.json_shapes import object_of, read_object
@@ -124,24 +123,8 @@ def write_server_file(path: Path, servers: Iterable[MCPServerConfig]) -> None:
     """
     known = read_server_file(path) if path.exists() else ServerFile(shape="mcpServers", servers=())
     text = known.text_with(servers)
-    mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
-    replace_file(path, text, mode=mode)
-
-
-def replace_file(path: Path, text: str, *, mode: int) -> None:
-    """Put `text` in the place of the file in one step, so that no reader sees half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(mode)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    replace_file(path, text.encode())
 
 
 def _decoded(text: str) -> tuple[dict[str, object], bool]:

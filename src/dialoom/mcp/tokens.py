@@ -8,7 +8,7 @@ from typing import Final, Protocol
 import msgspec
 
 from dialoom.base.errors import StoreError
-from dialoom.mcp.config_files import replace_file
+from dialoom.base.files import PRIVATE, replace_file
 
 MAX_LOGIN_BYTES: Final = 256 * 1024
 _OTHERS: Final = 0o077
@@ -82,7 +82,7 @@ class FileTokenStore:
     async def save(self, resource: str, login: Login) -> None:
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            replace_file(self._file(resource), msgspec.json.encode(login).decode(), mode=0o600)
+            replace_file(self._file(resource), msgspec.json.encode(login), mode=PRIVATE)
         except OSError as error:
             raise StoreError(f"cannot keep the login: {error.strerror}; check {self._folder}") from error
 

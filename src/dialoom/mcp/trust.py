@@ -13,9 +13,9 @@ from typing import Final
 import msgspec
 
 from dialoom.base.errors import StoreError, UsageError
+from dialoom.base.files import PRIVATE, replace_file
 from dialoom.base.text import one_line
 from dialoom.mcp.config import MCPServerConfig
-from dialoom.mcp.config_files import replace_file
 from dialoom.mcp.redact import redact_fields
 from dialoom.net.address import safe_url
 
@@ -96,7 +96,7 @@ class TrustStore:
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._refuse_shared()
-            replace_file(self._folder / f"{digest}.json", msgspec.json.encode(approval).decode(), mode=0o600)
+            replace_file(self._folder / f"{digest}.json", msgspec.json.encode(approval), mode=PRIVATE)
         except OSError as error:
             raise StoreError(f"cannot keep the approval: {error}; check {self._folder}") from error
 

@@ -12,14 +12,13 @@ from typing import NamedTuple
 
 from dialoom.base.clock import Clock
 from dialoom.base.errors import StoreError, UsageError
-from dialoom.base.ids import new_id
+from dialoom.base.files import replace_file, sync_folder
 from dialoom.base.text import one_line
 from dialoom.conversation.document import from_document, read_yaml, to_document
 from dialoom.conversation.header import Header, to_rfc3339
 from dialoom.conversation.records import Log
 from dialoom.conversation.store import ConversationNotFoundError
 from dialoom.conversation.yaml_text import MAX_CHARS, MAX_NODES, dump_yaml, load_yaml
-from dialoom.stores.private_file import open_private, take_mode
 
 SUFFIX = ".yaml"
 _LEFTOVER = re.compile(r"\.[A-Za-z0-9_-]{1,64}\.[0-9a-f-]{36}\.tmp")
@@ -84,24 +83,9 @@ def read_or_set_aside(path: Path, clock: Clock) -> StoredConversation:
         ) from error
 
 
-def replace_file(path: Path, stored: StoredConversation) -> None:
-    """Write a file in one step: whoever reads it, even after a power cut, finds the old or the new whole.
-
-    Raises `StoreError` for a conversation that could not be read back, and `OSError`.
-    """
-    content = _encode(path.stem, stored)
-    temporary = path.with_name(f".{path.stem}.{new_id()}.tmp")
-    try:
-        with open(temporary, "xb", opener=open_private) as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        take_mode(temporary, path)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    sync_folder(path.parent)
+def write_conversation(path: Path, stored: StoredConversation) -> None:
+    """Replace a file in one step. Raises `StoreError` for what could not be read back, and `OSError`."""
+    replace_file(path, _encode(path.stem, stored))
 
 
 def remove_file(path: Path) -> None:
@@ -116,17 +100,6 @@ def remove_file(path: Path) -> None:
 def leftovers(folder: Path) -> list[Path]:
     """Return what processes that died while writing left behind."""
     return [path for path in folder.glob(".*") if _LEFTOVER.fullmatch(path.name)]
-
-
-def sync_folder(folder: Path) -> None:
-    """Make new names in a folder durable."""
-    if os.name == "nt":  # pragma: no cover - a folder cannot be opened there, and needs no sync
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from dialoom.base.files import PRIVATE, sync_folder, take_mode
 from dialoom.graph.codec import MAX_BYTES, UnreadableError
 from dialoom.stores.checkpoint_chain import Head
 from dialoom.stores.jsonl_lines import Header, checked, lines_of_array, read_header
-from dialoom.stores.private_file import PRIVATE, take_mode
 
 _BLOCK: Final = 1024 * 1024
 
@@ -205,15 +205,3 @@ def _write_all(descriptor: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable, where folders can be opened at all."""
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-    except PermissionError:  # pragma: no cover - Windows opens no folders, and needs none of this
-        return
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

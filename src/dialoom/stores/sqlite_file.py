@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dialoom.base.errors import ConflictError, StoreError, UsageError
+from dialoom.base.files import make_private
 from dialoom.base.ids import new_id
 from dialoom.base.text import one_line
 from dialoom.rag.errors import CorruptIndexError, ReadOnlyError
-from dialoom.stores.private_file import make_private
 from dialoom.stores.sqlite_lexical import CREATE, CURRENT, rebuild_words, words_are_current
 from dialoom.stores.sqlite_opener import (
     SqliteKind,

@@ -11,8 +11,8 @@ from typing import Final, Literal
 import msgspec
 
 from dialoom.base.errors import ConflictError, StoreError
+from dialoom.base.files import make_private
 from dialoom.base.text import one_line
-from dialoom.stores.private_file import make_private
 
 Synchronous = Literal["full", "normal"]
 BUSY_SECONDS: Final = 20.0

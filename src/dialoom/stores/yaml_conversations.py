@@ -34,9 +34,9 @@ from dialoom.stores.conversation_folder import (
     parse_file,
     read_or_set_aside,
     remove_file,
-    replace_file,
     scan_folder,
     translated_os_errors,
+    write_conversation,
 )
 from dialoom.stores.folder_lock import locked
 from dialoom.stores.left_out import LeftOut
@@ -94,7 +94,7 @@ class YamlConversationStore:
         def create() -> None:
             if path.exists():
                 raise ConflictError(f"conversation {header.id} exists; load it, or create one with a new id")
-            replace_file(path, StoredConversation(header, Log(records)))
+            write_conversation(path, StoredConversation(header, Log(records)))
 
         await self._change(create)
 
@@ -108,7 +108,7 @@ class YamlConversationStore:
                 log.add(record)
             if len(log.records) > before:
                 header = HeaderChange().apply(header, self._clock.now())
-                replace_file(path, StoredConversation(header, log))
+                write_conversation(path, StoredConversation(header, log))
             return len(log.records)
 
         return await self._change(append)
@@ -128,7 +128,7 @@ class YamlConversationStore:
         def update() -> Header:
             before, log = read_or_set_aside(path, self._clock)
             header = change.apply(before, self._clock.now())
-            replace_file(path, StoredConversation(header, log))
+            write_conversation(path, StoredConversation(header, log))
             return header
 
         return await self._change(update)
