@@ -56,6 +56,9 @@ def test_each_way_to_a_server_has_its_hosts_origins_and_address() -> None:
     assert (local.url, local.cookie) == ("http://127.0.0.1:8321", "dialoom_8321")
     assert chosen(host="::1").url == "http://[::1]:8321"
     assert "localhost" in chosen(port=80).hosts
+    for host in ("127.0.0.2", "wells.localhost", "::ffff:127.0.0.1"):
+        named = chosen(host=host)
+        assert named.hosts == local.hosts | {named.url.removeprefix("http://")}
     public = chosen(host="0.0.0.0", allowed_hosts=("chat.example.org", "[2001:db8::1]:8321"), secure=True)
     assert public.hosts == {"0.0.0.0:8321", "chat.example.org", "[2001:db8::1]:8321"}
     assert "https://chat.example.org" in public.origins

@@ -30,12 +30,12 @@ from dialoom.conversation.cards import FormRegistry, builtin_cards
 from dialoom.dialog import Center, Kit, RunPolicy, Stores
 from dialoom.llm import Model
 from dialoom.mcp import MCPServerConfig
+from dialoom.net import is_loopback
 from dialoom.rag import Embedder, RagConfig
 from dialoom.server import Parts, ServerSettings, Workbench
 from dialoom.server.card_work_knowledge import GROUNDED
 from dialoom.server.knowledge import KnowledgeBases, MountedBase
 from dialoom.server.serving import listen, serve
-from dialoom.server.settings import is_loopback
 from dialoom.server.tokens import load_token
 from dialoom.stores import SqliteCheckpointStore, SqliteConversationStore, SqliteVectorStore
 from dialoom.tools.builtin import calculator, clock_tool

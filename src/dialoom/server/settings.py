@@ -1,13 +1,13 @@
 """How a server is reached, what it holds where, and its bounds."""
 
 import re
-from ipaddress import ip_address
 from pathlib import Path
 
 import msgspec
 
 from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line
+from dialoom.net.address import is_loopback
 
 MIN_TOKEN = 16
 DEFAULT_PORT = 8321
@@ -91,7 +91,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def hosts(self) -> frozenset[str]:
         """Return every `Host` header that is answered."""
-        own = _LOOPBACK_NAMES if is_loopback(self.host) else (_bracketed(self.host),)
+        own = {_bracketed(self.host), *(_LOOPBACK_NAMES if is_loopback(self.host) else ())}
         suffix = "" if self.port == (443 if self.secure else 80) else f":{self.port}"
         return frozenset([*(f"{name}{suffix}" for name in own), *self.allowed_hosts])
 
@@ -113,16 +113,6 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
         if self.allowed_hosts and not is_loopback(self.host):
             return f"{scheme}://{self.allowed_hosts[0]}"
         return f"{scheme}://{_bracketed(self.host)}:{self.port}"
-
-
-def is_loopback(host: str) -> bool:
-    """Tell whether `host` is reached from this machine only."""
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 def _bracketed(host: str) -> str:
