@@ -3,10 +3,14 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from dialoom.apps.geo.picture import png
 from dialoom.conversation import TextEntry
+from dialoom.llm import FilePart
+from dialoom.tools import ToolResult, tool
 from tests.page.stage import BOUND, Stage, ask, card, conversation_id, staged, text
 
 pytestmark = pytest.mark.slow
@@ -337,3 +341,29 @@ def test_every_request_stays_on_the_server_and_the_first_load_is_small(
     page.wait_for_load_state("load")
     assert [url for url in urls if not url.startswith(stage.url)] == []
     assert sum(sizes) < 250_000, json.dumps(sizes)
+
+
+def test_a_picture_that_a_tool_returned_is_seen_with_its_call(
+    context: BrowserContext, tmp_path: Path
+) -> None:
+    @tool
+    async def shoot() -> ToolResult:
+        """Take a picture."""
+        pixels = png(np.full((4, 6, 4), 200, dtype=np.uint8))
+        return ToolResult(
+            content="A desk.", files=(FilePart(data=pixels, media_type="image/png", name="desk.png"),)
+        )
+
+    with staged(tmp_path, tools=(shoot,)) as stage:
+        page = context.new_page()
+        page.goto(stage.login_url())
+        stage.provider.queue_tool_call("c1", "shoot", {})
+        stage.says("I see.")
+        ask(page, "Look")
+        for _ in ("as it comes", "after a reload"):
+            expect(page.locator(".entry.assistant .text")).to_have_text("I see.")
+            page.click(".tool-call summary")
+            picture = page.locator(".tool-call img")
+            expect(picture).to_have_attribute("alt", "desk.png")
+            expect(picture).to_have_js_property("naturalWidth", 6)
+            page.reload()

@@ -3,7 +3,6 @@
 import asyncio
 import shutil
 import tempfile
-from collections.abc import AsyncGenerator
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
@@ -66,10 +65,7 @@ GRID_HANDLERS: Final[CardHandlers] = {
 
 
 async def keep_file(work: CardWork, content: bytes, name: str, mime: str) -> StoredFile:
-    async def pieces() -> AsyncGenerator[bytes]:
-        yield content
-
-    return await work.desk.keep.files.take(pieces(), name=name, mime=mime)
+    return await work.desk.keep.files.keep(content, name=name, mime=mime)
 
 
 def _job(card: GriddingParamCard) -> GridJob:

@@ -22,6 +22,7 @@ from dialoom.dialog.handle import RunHandle
 from dialoom.dialog.live_stream import LiveStream, Signals
 from dialoom.dialog.result import DialogResult
 from dialoom.dialog.transcript import Transcript
+from dialoom.llm import FilePart
 
 
 class Announcer:
@@ -75,9 +76,14 @@ class Announcer:
         event = ToolProgressed(run_id=self._run_id, seq=self._next(), call_id=call_id, tool=tool, value=value)
         self._tell(event)
 
-    def tool_finished(self, call_id: str, tool: str, *, is_error: bool) -> None:
+    def tool_finished(self, call_id: str, tool: str, *, is_error: bool, files: tuple[FilePart, ...]) -> None:
         event = ToolFinished(
-            run_id=self._run_id, seq=self._next(), call_id=call_id, tool=tool, is_error=is_error
+            run_id=self._run_id,
+            seq=self._next(),
+            call_id=call_id,
+            tool=tool,
+            is_error=is_error,
+            files=files,
         )
         self._tell(event)
 

@@ -4,6 +4,7 @@ from typing import TypeAlias
 
 from dialoom.agent import AgentStopReason
 from dialoom.base.events import Event
+from dialoom.llm import FilePart
 
 
 class RunStarted(Event, frozen=True, kw_only=True, tag="run.started", tag_field="type"):
@@ -50,11 +51,12 @@ class ToolProgressed(Event, frozen=True, kw_only=True, tag="tool.progressed", ta
 
 
 class ToolFinished(Event, frozen=True, kw_only=True, tag="tool.finished", tag_field="type"):
-    """A tool has answered, well or with an error the model reads."""
+    """A tool has answered, well or with an error the model reads; `files` are the pictures it returned."""
 
     call_id: str
     tool: str
     is_error: bool = False
+    files: tuple[FilePart, ...] = ()
 
 
 class MessageAppended(Event, frozen=True, kw_only=True, tag="message.appended", tag_field="type"):

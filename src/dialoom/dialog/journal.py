@@ -22,6 +22,7 @@ from dialoom.conversation import (
     Truncate,
     fold,
 )
+from dialoom.dialog.keyed import KeepFile, KeyedEntry, records_of
 from dialoom.dialog.settings import KEY, MANY_GUIDES, MAX_GUIDES, DialogSettings, is_system_text, settings_in
 from dialoom.dialog.transcript import Transcript
 from dialoom.graph import Checkpoint, CheckpointStore
@@ -34,18 +35,12 @@ READ_AT_ONCE = 200
 MAX_TITLE = 80
 
 
-class KeyedEntry(msgspec.Struct, frozen=True):
-    """An entry on its way into a log, and the name of its delivery: the same one made twice adds one."""
-
-    key: str
-    entry: Entry
-
-
 class Stores(msgspec.Struct, frozen=True):
-    """Where dialogs live: what was said, and where each stands."""
+    """Where dialogs live: what was said, where each stands, and who keeps the files that tools return."""
 
     conversations: ListedConversationStore
     checkpoints: CheckpointStore
+    keep_file: KeepFile | None = None
 
     async def load_checkpoint(self, thread_id: str) -> Checkpoint | None:
         """Return where a thread stands, None when it stands nowhere."""
@@ -168,7 +163,8 @@ class Journal:
             return ()
         async with self._writing:
             await self._flush()
-            return await self._write(self._deliver([Append(each.entry, each.key) for each in entries]))
+            records = await records_of(entries, self._stores.keep_file)
+            return await self._write(self._deliver(records))
 
     async def flush(self) -> None:
         """Write what is due. When this returns the store has all of it; what fails stays due.

@@ -11,11 +11,11 @@ import msgspec
 
 from dialoom.conversation import TextEntry
 from dialoom.conversation.cards import DEFAULT_CARDS, CardRegistry
-from dialoom.dialog.journal import KeyedEntry
+from dialoom.dialog.keyed import KeyedEntry
 from dialoom.dialog.shown import card_entry, card_id_from
 from dialoom.dialog.standing import messages_of, turn_of
 from dialoom.graph import Checkpoint
-from dialoom.llm import Message
+from dialoom.llm import FilePart, Message
 
 
 def outbox(
@@ -28,9 +28,9 @@ def outbox(
     found: list[KeyedEntry] = []
     for at in range(after, len(messages)):
         message = messages[at]
-        for number, entry in enumerate(entries_of(message)):
+        for number, (entry, files) in enumerate(_left_by(message)):
             marked = msgspec.structs.replace(entry, status=broken[at]) if at in broken else entry
-            found.append(KeyedEntry(key_of(turn, at, number), marked))
+            found.append(KeyedEntry(key_of(turn, at, number), marked, files))
         for result in message.tool_results:
             name = card_id_from(key_of(turn, at, "card", result.call_id))
             card = card_entry(cards.pop(result.call_id, None), name, registry)
@@ -46,21 +46,27 @@ def key_of(turn: str, *parts: int | str) -> str:
 
 def entries_of(message: Message) -> Iterator[TextEntry]:
     """Yield what a message leaves in a log: a text, or one for each result it carries."""
+    return (entry for entry, _ in _left_by(message))
+
+
+def _left_by(message: Message) -> Iterator[tuple[TextEntry, tuple[FilePart, ...]]]:
     if message.role != "tool":
-        yield TextEntry(
+        text = TextEntry(
             role=message.role,
             content=message.text or message.refusal,
             reasoning=message.reasoning,
             tool_calls=message.tool_calls,
         )
+        yield text, ()
     for result in message.tool_results:
-        yield TextEntry(
+        answer = TextEntry(
             role="tool",
             content=result.content,
             tool_call_id=result.call_id,
             tool_name=result.name,
             is_error=result.is_error,
         )
+        yield answer, result.files
 
 
 def _cards(checkpoint: Checkpoint) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from dialoom.conversation.cards import Approval as ApprovalCard
 from dialoom.conversation.cards import Card, CardRegistry, Form, FormRegistry, UnknownCard
 from dialoom.conversation.cards.form import without_secrets
 from dialoom.conversation.header import from_rfc3339
-from dialoom.dialog.journal import KeyedEntry
+from dialoom.dialog.keyed import KeyedEntry
 from dialoom.dialog.outbox import key_of
 from dialoom.dialog.shown import card_id_from, is_card_id
 from dialoom.dialog.standing import messages_of, turn_of

@@ -26,8 +26,9 @@ from dialoom.conversation import prompt
 from dialoom.dialog.asking import Standing, ask, cards_of, let_go, recover
 from dialoom.dialog.errors import TurnFailedError
 from dialoom.dialog.heard import HeardProvider, reason_of
-from dialoom.dialog.journal import Journal, KeyedEntry
+from dialoom.dialog.journal import Journal
 from dialoom.dialog.judged import judged
+from dialoom.dialog.keyed import KeyedEntry
 from dialoom.dialog.outbox import key_of, outbox
 from dialoom.dialog.policy import Chosen, RunBase
 from dialoom.dialog.resolve import resolve
@@ -39,7 +40,7 @@ from dialoom.dialog.summary import tell_short
 from dialoom.dialog.tap import Tap
 from dialoom.graph import Checkpoint, Chunk, Graph, GraphEvent, ResumeCommand, RunOptions, StepCommitted
 from dialoom.graph.stream import RunStream
-from dialoom.llm import FellBack, Message, ReasoningDelta, RefusalDelta, Retrying, TextDelta, Warned
+from dialoom.llm import FellBack, FilePart, Message, ReasoningDelta, RefusalDelta, Retrying, TextDelta, Warned
 from dialoom.llm import system as system_message
 from dialoom.tools import ToolRegistry
 
@@ -59,7 +60,9 @@ class Telling(Protocol):
     def noticed(self, code: str, message: str) -> None: ...
     def tool_started(self, call_id: str, tool: str) -> None: ...
     def tool_progressed(self, call_id: str, tool: str, value: object) -> None: ...
-    def tool_finished(self, call_id: str, tool: str, *, is_error: bool) -> None: ...
+    def tool_finished(
+        self, call_id: str, tool: str, *, is_error: bool, files: tuple[FilePart, ...]
+    ) -> None: ...
 
 
 class Ended(msgspec.Struct, frozen=True):
@@ -234,8 +237,8 @@ class DialogRun:
                 telling.tool_started(call.id, call.name)
             case ToolProgress(call_id=call_id, tool=tool, value=progress):
                 telling.tool_progressed(call_id, tool, progress)
-            case ToolFinished(call_id=call_id, tool=tool, is_error=is_error):
-                telling.tool_finished(call_id, tool, is_error=is_error)
+            case ToolFinished(call_id=call_id, tool=tool, is_error=is_error, files=files):
+                telling.tool_finished(call_id, tool, is_error=is_error, files=files)
             case _:
                 pass
 

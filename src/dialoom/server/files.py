@@ -5,7 +5,7 @@ import hashlib
 import os
 import re
 import secrets
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, AsyncIterator
 from pathlib import Path
 from urllib.parse import quote, unquote
 
@@ -65,6 +65,14 @@ class FileStore:
         finally:
             partial.unlink(missing_ok=True)
         return info
+
+    async def keep(self, content: bytes, *, name: str, mime: str) -> StoredFile:
+        """Keep bytes that are in memory already. Raises what `take` does."""
+
+        async def whole() -> AsyncIterator[bytes]:
+            yield content
+
+        return await self.take(whole(), name=name, mime=mime)
 
     def find(self, file_id: str) -> StoredFile:
         """Return a file's labels. Raises `ProblemError` when there is none."""

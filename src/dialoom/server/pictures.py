@@ -1,7 +1,6 @@
 """Pictures of other hosts, fetched when a person asks to see one: under the URL policy, and only pictures."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Annotated, Final
 
 import msgspec
@@ -51,11 +50,7 @@ class Pictures:
         page = await fetch_url(call.body.url, POLICY, fetcher=self._fetcher, resolver=self._resolver)
         if page.status != 200:
             raise ProblemError(502, "no_picture", f"the other host answered {page.status} and no picture")
-        kept = await self._files.take(_once(page.body), name="picture", mime=page.content_type)
+        kept = await self._files.keep(page.body, name="picture", mime=page.content_type)
         if await asyncio.to_thread(picture_type, self._files.path(kept.id)) == "application/octet-stream":
             raise ProblemError(502, "no_picture", "what the other host sent is no picture")
         return kept
-
-
-async def _once(body: bytes) -> AsyncIterator[bytes]:
-    yield body

@@ -72,7 +72,10 @@ class ShownText(
     tag_field="kind",
     tag="Text",
 ):
-    """Something said. `sources` are what an answer's `[n]` point to, `attachments` the files sent with it."""
+    """Something said.
+
+    `sources` are what an answer's `[n]` point to, `attachments` the files sent with it or returned by a tool.
+    """
 
     index: int
     role: Role

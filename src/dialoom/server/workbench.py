@@ -47,6 +47,7 @@ from dialoom.server.messages import Messages
 from dialoom.server.metrics import Metrics
 from dialoom.server.pictures import Pictures
 from dialoom.server.plain import PlainPage
+from dialoom.server.returned import file_keeper
 from dialoom.server.routes import AnyRoute, serve_table
 from dialoom.server.runs import Runs
 from dialoom.server.settings import ServerSettings
@@ -109,7 +110,7 @@ class Workbench:
         self._datasets = DatasetStore(settings.data / "datasets.sqlite")
         self._shelf = Shelf(parts.store, parts.cards, parts.forms, self._running)
         self.store = WatchedStore(parts.store, self.hub, self._shelf)
-        self._center = parts.center(Stores(self.store, parts.checkpoints))
+        self._center = parts.center(Stores(self.store, parts.checkpoints, file_keeper(self._files)))
         if settings.approval_seconds is not None:
             self._center.limit_approvals(settings.approval_seconds)
         self._talks = Talks(

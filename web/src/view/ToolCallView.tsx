@@ -42,10 +42,12 @@ export function ToolCallView({ place, name, args, result, files = [], isError = 
   );
 }
 
+const SEEN = /^image\/(png|jpeg|gif|webp)$/; // what the server gives back as a picture
+
 /** A picture as one sees it; any other file to download. */
 function Returned({ file }: { file: Attachment }) {
   const address = `/api/v1/files/${encodeURIComponent(file.id)}`;
-  if (file.mime?.startsWith("image/")) return <img className="tool-picture" src={address} alt={file.name} loading="lazy" />;
+  if (SEEN.test(file.mime ?? "")) return <img className="tool-picture" src={address} alt={file.name} loading="lazy" />;
   return <p><a href={address} download={file.name}>{file.name}</a></p>;
 }
 
