@@ -14,7 +14,7 @@ from typing import Literal, Protocol, TypeAlias, cast
 import yaml
 
 from dialoom.base.errors import UsageError
-from dialoom.base.text import one_line, replace_surrogates
+from dialoom.base.text import one_line
 from dialoom.conversation.plain import MAX_DEPTH, Plain, plain_value
 
 MAX_NODES = 2_000_000
@@ -40,9 +40,7 @@ _CORE: tuple[tuple[re.Pattern[str], Callable[[str], Plain]], ...] = (
 
 _MAY_BE_CORE = frozenset("~nNtTfF+-.0123456789")
 _HALF = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
-_ESCAPE = re.compile(
-    r"\\(?:u([dD][89a-fA-F][0-9a-fA-F]{2})(?:\\u([dD][c-fC-F][0-9a-fA-F]{2}))?|.)", re.DOTALL
-)
+_HALVES = re.compile(rf"(?<!\\)((?:\\\\)*)((?:{_HALF.pattern})+)")
 _TEXT_TAGS = frozenset({"!", "tag:yaml.org,2002:str"})
 _COLLECTION_TAGS = frozenset({None, "!", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"})
 
@@ -137,14 +135,14 @@ def _with_whole_characters(text: str) -> str:
         for event in events:
             if isinstance(event, yaml.ScalarEvent) and event.style == '"':
                 start, end = event.start_mark.index, event.end_mark.index
-                parts += text[done:start], _ESCAPE.sub(_whole, text[start:end])
+                parts += text[done:start], _HALVES.sub(_whole, text[start:end])
                 done = end
     return "".join([*parts, text[done:]])
 
 
-def _whole(escape: re.Match[str]) -> str:
-    halves = [chr(int(half, 16)) for half in escape.groups() if half]
-    return replace_surrogates("".join(halves)) if halves else escape[0]
+def _whole(found: re.Match[str]) -> str:
+    backslashes, halves = found.groups()
+    return backslashes + bytes.fromhex(halves.replace(r"\u", "")).decode("utf-16-be", "replace")
 
 
 def _events(text: str) -> Generator[yaml.Event, None, None]:
