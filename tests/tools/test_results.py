@@ -229,6 +229,7 @@ PAGE = FilePart(data=b"png", media_type="image/png")
         ([PAGE, shared(0)], f"list, which {MANY}"),
         ({"page": PAGE, "rows": shared(0)}, f"dict, which {MANY}"),
         (ToolResult(structured=shared(0)), f"a result with list, which {MANY}"),
+        (ToolResult(card=Shelf(held=shared(0))), f"a result with a card that is Shelf, which {MANY}"),
     ],
 )
 async def test_a_small_value_that_would_become_a_huge_text_is_refused_unwritten(

@@ -43,10 +43,8 @@ def observe(value: object, *, tool: str) -> ToolResult:
     """
     if not _holds_file(value):
         return _observe_one(value, tool)
-    try:
-        Measure().take(value)
-    except (RecursionError, TypeError) as error:
-        return failed(f"the tool returned {_refused(value, error)}", tool=tool)
+    if wrong := _beyond_bounds(value):
+        return failed(f"the tool returned {wrong}", tool=tool)
     items = cast("Sequence[object]", value) if type(value) in {list, tuple} else ()
     if any(isinstance(item, FilePart) for item in items):
         return _together([_observe_one(item, tool) for item in items])
@@ -211,6 +209,15 @@ def _to_json(value: object) -> _Json | str:
     return _Json(plain, text.decode())
 
 
+def _beyond_bounds(value: object) -> str:
+    """Return what it is that is too much or too deep to be written, "" for anything else."""
+    try:
+        Measure().take(value)
+    except (RecursionError, TypeError) as error:
+        return _refused(value, error)
+    return ""
+
+
 def _refused(value: object, error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "a value that contains itself or is nested too deeply"
@@ -228,6 +235,8 @@ def _cleaned(result: ToolResult, tool: str) -> ToolResult:
     json = _to_json(result.structured)
     if isinstance(json, str):
         return failed(f"the tool returned a result with {json}", tool=tool)
+    if wrong := _beyond_bounds(result.card):
+        return failed(f"the tool returned a result with a card that is {wrong}", tool=tool)
     kept = tuple(map(_named_in_whole_characters, result.files))
     content = replace_surrogates(result.content) or "\n".join(f"[{file.told}]" for file in kept)
     return msgspec.structs.replace(result, content=content, files=kept, structured=json.value)
