@@ -22,6 +22,7 @@ from dialoom.conversation.yaml_text import MAX_CHARS, MAX_NODES, dump_yaml, load
 
 SUFFIX = ".yaml"
 _LEFTOVER = re.compile(r"\.[A-Za-z0-9_-]{1,64}\.[0-9a-f-]{36}\.tmp")
+"""What `replace_file` leaves behind when its process dies."""
 _MAX_BYTES = 4 * MAX_CHARS
 _MAX_SET_ASIDE = 1000
 
