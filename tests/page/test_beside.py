@@ -256,7 +256,7 @@ def test_what_goes_wrong_is_said_in_chinese_on_a_chinese_page(browser: Browser, 
     page.goto(stage.login_url())
     stage.provider.queue_events(ProviderError("auth", "HTTP 401: the key is wrong", retryable=False))
     ask(page, "你好")
-    expect(page.locator(".failure p")).to_have_text("出错了：HTTP 401: the key is wrong")
+    expect(page.locator(".failure p")).to_have_text("模型服务器拒绝了密钥：HTTP 401: the key is wrong")
     context.close()
 
 
