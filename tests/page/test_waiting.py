@@ -14,6 +14,22 @@ def asked(page: Page, stage: Stage) -> None:
     expect(page.locator(".card[data-type=Approval]")).to_be_visible()
 
 
+def answered_late(context: BrowserContext, url: str, language: str = "en") -> tuple[Page, Route]:
+    """Say yes in another tab; return it, and the answer that is held back on its way."""
+    late = context.new_page()
+    late.add_init_script(f"localStorage.setItem('dialoom.language', '{language}')")
+    late.goto(url)
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    late.route("**/actions/decide", hold)
+    with late.expect_request("**/actions/decide"):
+        late.click(".card[data-type=Approval] button.primary")
+    return late, held[0]
+
+
 def test_another_question_gives_a_waiting_call_up_which_is_said_before_and_after(
     page: Page, stage: Stage
 ) -> None:
@@ -43,21 +59,11 @@ def test_an_answer_to_what_expired_meanwhile_is_told_that_it_expired(
     page: Page, context: BrowserContext, stage: Stage, language: str, told: str
 ) -> None:
     asked(page, stage)
-    late = context.new_page()
-    late.add_init_script(f"localStorage.setItem('dialoom.language', '{language}')")
-    late.goto(page.url)
-    held: list[Route] = []
-
-    def hold(route: Route) -> None:
-        held.append(route)
-
-    late.route("**/actions/decide", hold)
-    with late.expect_request("**/actions/decide"):
-        late.click(".card[data-type=Approval] button.primary")
+    late, held = answered_late(context, page.url, language)
     stage.says("Something else.")
     ask(page, "What else?")
     expect(late.locator(".badge.expired")).to_be_visible()
-    held[0].continue_()
+    held.continue_()
     expect(late.locator(".notice.error")).to_have_text(told)
 
 
@@ -80,20 +86,11 @@ def test_the_second_of_two_answers_to_an_approval_is_told_that_it_came_too_late(
     page: Page, context: BrowserContext, stage: Stage
 ) -> None:
     asked(page, stage)
-    late = context.new_page()
-    late.goto(page.url)
-    held: list[Route] = []
-
-    def hold(route: Route) -> None:
-        held.append(route)
-
-    late.route("**/actions/decide", hold)
-    with late.expect_request("**/actions/decide"):
-        late.click("text=Decline")
+    late, held = answered_late(context, page.url)
     stage.says("It is done.")
     page.click("text=Approve")
     expect(late.locator(".badge.approved")).to_be_visible()
-    held[0].continue_()
+    held.continue_()
     expect(late.locator(".notice.error")).to_have_text("This was answered already, perhaps in another tab.")
 
 

@@ -197,6 +197,8 @@ def test_two_files_that_hold_the_same_keep_the_names_they_were_sent_under(
     assert client.post(f"{ROOT}/{conversation}/messages", json=asked).status_code == 202
     entry = client.get(f"{ROOT}/{conversation}/entries").json()["entries"][0]
     assert entry["attachments"] == [first, last]
+    named = client.get(f"/api/v1/files/{first['id']}", params={"name": "a.xyz"}).headers
+    assert 'filename="a.xyz"' in named["content-disposition"]
     assert entry["content"] == "Look.\n[file: a.xyz]\n[file: b.xyz]"
 
 

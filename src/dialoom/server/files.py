@@ -7,6 +7,7 @@ import re
 import secrets
 from collections.abc import AsyncIterable, AsyncIterator
 from pathlib import Path
+from typing import Annotated
 from urllib.parse import quote, unquote
 
 import msgspec
@@ -34,6 +35,12 @@ class StoredFile(msgspec.Struct, frozen=True):
     name: str
     size: int
     mime: str
+
+
+class NameQuery(msgspec.Struct, frozen=True):
+    """What a download is called; "" is as the file was uploaded last."""
+
+    name: Annotated[str, msgspec.Meta(max_length=255)] = ""
 
 
 class FileStore:
@@ -142,7 +149,7 @@ class Files:
                 summary="Upload a file: its bytes are the body, X-Filename has its name, percent-encoded",
             ),
             Route(
-                "GET", "/api/v1/files/{id}", self.download, media="*/*",
+                "GET", "/api/v1/files/{id}", self.download, query=NameQuery, media="*/*",
                 summary="Download a file",
             ),
             Route("DELETE", "/api/v1/files/{id}", self.remove, summary="Delete a file for good"),
@@ -158,11 +165,11 @@ class Files:
     async def remove(self, call: Call[Nothing, Nothing]) -> None:
         await asyncio.to_thread(self._store.remove, call.name("id"))
 
-    async def download(self, call: Call[Nothing, Nothing]) -> Response:
+    async def download(self, call: Call[NameQuery, Nothing]) -> Response:
         info = await asyncio.to_thread(self._store.find, call.name("id"))
         path = self._store.path(info.id)
         media = await asyncio.to_thread(picture_type, path)
-        return FileResponse(path, headers=disposition(info.name), media_type=media)
+        return FileResponse(path, headers=disposition(call.query.name or info.name), media_type=media)
 
 
 def picture_type(path: Path) -> str:

@@ -6,6 +6,11 @@ export interface Attachment {
   mime?: string;
 }
 
+/** Where a file is downloaded from, under the name it has here. */
+export function addressOf({ id, name }: Attachment): string {
+  return `/api/v1/files/${encodeURIComponent(id)}?${new URLSearchParams({ name })}`;
+}
+
 /** The words a person wrote, without the lines that name the files. */
 export function wordsOf(content: string, files: readonly Attachment[]): string {
   let words = content;

@@ -6,7 +6,7 @@ import { CardView } from "../cards/CardView";
 import { t } from "../i18n/i18n";
 import { beside } from "../state/beside";
 import { attempt, edit, regenerate, show } from "../state/page";
-import { withFiles, wordsOf } from "../text/attached";
+import { addressOf, withFiles, wordsOf } from "../text/attached";
 import { citedIn } from "../text/markdown";
 import type { RunCall, Shown, ShownText, ToolCall } from "../wire";
 import { CiteTip } from "./CiteTip";
@@ -62,7 +62,7 @@ function Said({ open, entry }: { open: string; entry: ShownText }) {
       {words !== "" && <div className="bubble">{words}</div>}
       {files.length > 0 && (
         <ul className="attached">
-          {files.map((file) => <li key={`${file.id} ${file.name}`}><a href={`/api/v1/files/${encodeURIComponent(file.id)}`} download={file.name}>{file.name}</a></li>)}
+          {files.map((file) => <li key={`${file.id} ${file.name}`}><a href={addressOf(file)} download={file.name}>{file.name}</a></li>)}
         </ul>
       )}
       <div className="actions">

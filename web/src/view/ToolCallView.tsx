@@ -1,6 +1,7 @@
 /** A tool call: its name, and behind it what went in and what came out. */
 
 import { t } from "../i18n/i18n";
+import { addressOf } from "../text/attached";
 import type { Attachment } from "../text/attached";
 import { copied } from "./copied";
 import { Fold } from "./Fold";
@@ -46,7 +47,7 @@ const SEEN = /^image\/(png|jpeg|gif|webp)$/; // what the server gives back as a 
 
 /** A picture as one sees it; any other file to download. */
 function Returned({ file }: { file: Attachment }) {
-  const address = `/api/v1/files/${encodeURIComponent(file.id)}`;
+  const address = addressOf(file);
   if (SEEN.test(file.mime ?? "")) return <img className="tool-picture" src={address} alt={file.name} loading="lazy" />;
   return <p><a href={address} download={file.name}>{file.name}</a></p>;
 }
