@@ -4,6 +4,7 @@ import asyncio
 import contextvars
 import threading
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -529,3 +530,30 @@ def test_a_context_shows_where_it_is_and_not_what_it_holds() -> None:
     builder.add_edge(START, "look")
     builder.build().run_sync({"secret": "hunter2"})
     assert shown == ["<NodeContext 'look' step 1>"]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "options", "told"),
+    [
+        ([1], RunOptions(), "inputs are of type list; give a mapping of channels to values"),
+        ("s", RunOptions(), "inputs are of type str; give a mapping of channels to values"),
+        (None, {"thread_id": "t"}, "options are of type dict; give RunOptions(...)"),
+    ],
+)
+async def test_what_is_no_input_and_no_options_is_refused_by_its_type(
+    inputs: Any, options: Any, told: str
+) -> None:
+    graph = line("a")
+    with pytest.raises(UsageError) as caught:
+        graph.run_sync(inputs, options)
+    assert str(caught.value) == told
+    with pytest.raises(UsageError):
+        await graph.run(inputs, options)
+
+
+def test_inputs_may_be_any_mapping_and_options_of_a_class_of_ones_own() -> None:
+    class Mine(RunOptions, frozen=True):
+        """Options with a name."""
+
+    result = line("a").run_sync(MappingProxyType({}), Mine(thread_id=None))
+    assert result.stop_reason == "finished"

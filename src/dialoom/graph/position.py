@@ -14,6 +14,7 @@ from dialoom.graph.log import AppendLog
 from dialoom.graph.migrate import Moved, migrated
 from dialoom.graph.names import START
 from dialoom.graph.ops import Op
+from dialoom.graph.options import RunOptions
 from dialoom.graph.resume import ResumeCommand, answered
 from dialoom.graph.setup import Setup
 from dialoom.graph.state import EMPTY, State, settled_value
@@ -88,6 +89,14 @@ async def find(setup: Setup, access: StoreAccess, start: Start, thread_id: str |
         frontier = AT_ENTRY
     version = checkpoint.version if head is None else head.version
     return Position(_adopted(table, moved.state), frontier, version, checkpoint.id, moved.ops)
+
+
+def refuse_odd(inputs: object, options: object) -> None:
+    """Raise UsageError for what a run cannot be asked with."""
+    if inputs is not None and not isinstance(inputs, Mapping):
+        raise UsageError(f"inputs are of type {type(inputs).__name__}; give a mapping of channels to values")
+    if not isinstance(options, RunOptions):
+        raise UsageError(f"options are of type {type(options).__name__}; give RunOptions(...)")
 
 
 def thread_of(start: Start, thread_id: str | None) -> str | None:

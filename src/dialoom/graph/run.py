@@ -18,7 +18,7 @@ from dialoom.graph.ledger import Ledger, Saver
 from dialoom.graph.memo import Memo
 from dialoom.graph.memos import Memos
 from dialoom.graph.options import RunOptions
-from dialoom.graph.position import AT_START, Start, find, thread_of
+from dialoom.graph.position import AT_START, Start, find, refuse_odd, thread_of
 from dialoom.graph.publish import Emit, Origin, Publisher
 from dialoom.graph.result import NodeError, RunResult, StopReason
 from dialoom.graph.setup import Setup
@@ -53,6 +53,8 @@ class Run:
         nest: Nest | None = None,
         saver: Saver | None = None,
     ) -> None:
+        if type(options) is not RunOptions or not (start.inputs is None or is_dict(start.inputs)):
+            refuse_odd(start.inputs, options)
         thread_id = thread_of(start, options.thread_id)
         self.run_id = new_id()
         self.thread_id = self.run_id if thread_id is None else thread_id
