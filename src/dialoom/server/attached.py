@@ -31,19 +31,23 @@ def _passages(files: FileStore, attachments: Sequence[object]) -> list[dict[str,
     left, found = MAX_CHARS, list[dict[str, object]]()
     for each in attachments:
         file = msgspec.convert(each, StoredFile)
-        text = _text(files, file)
+        text, remark = _read(files, file)
         if len(text) > left:
-            text = f"{text[:left]}\n(the rest of {file.name} is left out)"
-        left = max(0, left - len(text))
-        found.append({"id": f"file:{file.id}", "title": file.name, "text": text})
+            text, remark = text[:left], "the rest is left out"
+        left -= len(text)
+        # a remark stands with the name: the text is what the file says, and may be quoted
+        title = f"{file.name} ({remark})" if remark else file.name
+        found.append({"id": f"file:{file.id}", "title": title, "text": text})
     return found
 
 
-def _text(files: FileStore, file: StoredFile) -> str:
+def _read(files: FileStore, file: StoredFile) -> tuple[str, str]:
+    """Return the text of a file, and a remark when there is none to read; it names no path of ours."""
     try:
         loaded = load_bytes(files.path(file.id).read_bytes(), safe_name(file.name), options=_OPTIONS)
     except LoadError as error:
-        return f"(the file {file.name} cannot be read as text: {error})"
+        reason = str(error).replace(error.source, "it").partition(";")[0]
+        return "", f"cannot be read as text: {reason}"
     except OSError:
-        return f"(the file {file.name} is gone)"
-    return "\n\n".join(document.text for document in loaded.documents)
+        return "", "the file is gone"
+    return "\n\n".join(document.text for document in loaded.documents), ""
