@@ -1,5 +1,6 @@
 """`dialoom.toml` says who answers and how it is asked, and is refused when it says something else."""
 
+import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -154,6 +155,35 @@ def test_a_variable_of_no_setting_or_of_the_wrong_kind_is_named(tmp_path: Path) 
         load_config(written(tmp_path, ""), env={"DIALOOM_MODEL_TEMPRATURE": "1", "DIALOOM_MODEL": "x"})
     with pytest.raises(UsageError, match=r"DIALOOM_MODEL_MAX_TOKENS is not usable: .*; mend or unset it"):
         load_config(written(tmp_path, ""), env={"DIALOOM_MODEL_MAX_TOKENS": "many"})
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("DIALOOM_REQUEST_RETRIES", "DIALOOM_REQUESTS_RETRIES"),
+        ("DIALOOM_MODLE", "DIALOOM_MODEL"),
+        ("DIALOOM_EMBEDING_MODEL", "DIALOOM_EMBEDDING_MODEL"),
+        ("DIALOOM_BASEURL", "DIALOOM_BASE_URL"),
+        ("DIALOOM_SERVER_TOKN", "DIALOOM_SERVER_TOKEN"),
+        ("DIALOOM_SERVE_TOKEN", "DIALOOM_SERVER_TOKEN"),
+    ],
+)
+def test_a_variable_that_is_nearly_one_of_ours_is_refused(tmp_path: Path, typed: str, meant: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        load_config(written(tmp_path, ""), env={typed: "x"})
+    assert str(caught.value) == f"{typed} is no setting, perhaps {meant} is meant; mend or unset it"
+
+
+def test_every_variable_that_is_read_here_or_by_a_person_is_let_through(tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    files = [path for folder in ("src", "bench") for path in (root / folder).rglob("*.py")]
+    named = {name for path in files for name in re.findall(r"DIALOOM_[A-Z_]*[A-Z]", path.read_text("utf-8"))}
+    env = dict.fromkeys(named - {"DIALOOM_MODEL_TEMPERATURE"}, "x")
+    assert {"DIALOOM_MODEL", "DIALOOM_NO_PROBE", "DIALOOM_RIVALS_PYTHON"} <= set(env)
+    assert (
+        load_config(written(tmp_path, FULL), env={**env, "DIALOOM_SHARED": "x", "DIALOOM_FOLDER": "x"})
+        == WHOLE
+    )
 
 
 def test_a_key_stays_in_the_environment_and_is_said_by_name_when_it_is_not_set(tmp_path: Path) -> None:

@@ -34,7 +34,23 @@ FLAT: Final[Mapping[str, tuple[str, str]]] = {
 }
 """Where a setting belongs that stands outside of every table."""
 
-_PREFIXES: Final = tuple(f"DIALOOM_{table}_".upper() for table in _TABLES)
+_OURS: Final = "DIALOOM_"
+_PREFIXES: Final = tuple(f"{_OURS}{table}_".upper() for table in _TABLES)
+_ELSEWHERE: Final = (
+    "DIALOOM_MODEL",
+    "DIALOOM_BASE_URL",
+    "DIALOOM_API_KEY",
+    "DIALOOM_NO_PROBE",
+    "DIALOOM_DEBUG",
+    "DIALOOM_RAG_TOKEN",
+    "DIALOOM_RAG_READ_ONLY",
+    "DIALOOM_MCP_TOKEN",
+    "DIALOOM_MCP_HOSTS",
+    "DIALOOM_SERVER_TOKEN",
+)
+"""Variables that are no setting of the file, and are read where they are used."""
+_NEARLY: Final = 0.8
+"""How alike a name that is nobody's and one of ours are, from 0 to 1, when it was perhaps mistyped."""
 
 _Tables = dict[str, dict[str, object]]
 
@@ -127,19 +143,29 @@ def _meant(name: str, known: tuple[str, ...]) -> str:
 def _from_environment(env: Mapping[str, str]) -> dict[tuple[str, str], object]:
     """Return the settings that variables give, each read as what it is."""
     known = {
-        f"DIALOOM_{table}_{field.name}".upper(): ((table, field.name), field.type)
+        f"{_OURS}{table}_{field.name}".upper(): ((table, field.name), field.type)
         for table, kind in _TABLES.items()
         for field in msgspec.structs.fields(kind)
     }
     found: dict[tuple[str, str], object] = {}
     for variable, text in env.items():
-        if variable.startswith(_PREFIXES) and text.strip():
-            if variable not in known:
-                meant = _meant(variable, tuple(known))
-                raise UsageError(f"{one_line(variable, 60)} is no setting, {meant}; mend or unset it")
+        if not variable.startswith(_OURS) or variable in _ELSEWHERE or not text.strip():
+            continue
+        if variable in known:
             place, kind = known[variable]
             found[place] = _value(variable, text.strip(), kind)
+        else:
+            _refuse_mistyped(variable, tuple(known))
     return found
+
+
+def _refuse_mistyped(variable: str, settings: tuple[str, ...]) -> None:
+    """Raise `UsageError` for a name that is nearly one of ours; others may be of a program beside us."""
+    names = {name.removeprefix(_OURS): name for name in (*settings, *_ELSEWHERE)}
+    near = get_close_matches(variable.removeprefix(_OURS), names, 1, _NEARLY)
+    if near or variable.startswith(_PREFIXES):
+        meant = f"perhaps {names[near[0]]} is meant" if near else _meant(variable, settings)
+        raise UsageError(f"{one_line(variable, 60)} is no setting, {meant}; mend or unset it")
 
 
 def _value(variable: str, text: str, kind: object) -> object:
