@@ -61,7 +61,34 @@ def test_commands_are_understood_and_unknown_ones_said(
     shown = terminal.run("chat")
     assert shown.out.startswith("/help             this list\n")
     assert shown.out.endswith(
-        "nothing was said yet\n/nonsense is not known here; /help lists what is\na new conversation\n"
+        "nothing was said yet\n/nonsense is not known here; /help lists what is, and //nonsense says it\n"
+        "a new conversation\n"
+    )
+
+
+async def test_a_text_that_begins_with_a_path_is_said_and_two_slashes_say_one(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typing(monkeypatch, "/etc/hosts what is it", "//help me", "// is a comment")
+    async with WireServer([said("A file."), said("Yes."), said("So it is.")]) as server:
+        shown = await terminal.run_beside("chat", "--base-url", f"{server.url}/v1", "--model", "openai:m")
+    assert shown.out == "A file.\n\nYes.\n\nSo it is.\n\n"
+    assert [request.json()["messages"][-1]["content"] for request in server.requests] == [
+        "/etc/hosts what is it",
+        "/help me",
+        "/ is a comment",
+    ]
+
+
+def test_an_export_goes_to_the_home_that_a_tilde_means(
+    terminal: Terminal, docs: Path, monkeypatch: pytest.MonkeyPatch, home: Path
+) -> None:
+    typing(monkeypatch, "How long do refunds take?", "/export ~/talk.md", "/export ~nobody-is-this/talk.md")
+    shown = terminal.run("chat", "--docs", str(docs), "--offline")
+    assert shown.out.endswith(f"written to {home / 'talk.md'}\n")
+    assert "How long do refunds take?" in (home / "talk.md").read_text("utf-8")
+    assert shown.err.endswith(
+        "dialoom: there is no home '~nobody-is-this/talk.md' begins with; write the path out\n"
     )
 
 

@@ -180,6 +180,7 @@ async def test_an_answer_is_made_anew_and_a_question_put_in_other_words(
         "/history",
         "/edit",
         "/edit 99 hey",
+        "/edit 0 hey",
     )
     replies = [said(words) for words in ("a", "b", "c", "d", "e")]
     async with WireServer(replies) as server:
@@ -201,9 +202,10 @@ async def test_an_answer_is_made_anew_and_a_question_put_in_other_words(
         "one",
     ]
     assert shown.out.endswith("you: uno\ndialoom: e\n")
-    assert shown.err.splitlines()[-2:] == [
+    assert shown.err.splitlines()[-3:] == [
         "dialoom: say what to change: /edit TEXT for your last words, /edit N TEXT for the Nth",
         "dialoom: you asked 1 question, so there is no question 99; /history shows them",
+        "dialoom: you asked 1 question, so there is no question 0; /history shows them",
     ]
 
 
@@ -214,7 +216,7 @@ async def test_a_tool_is_called_and_its_trace_can_be_read(
     async with WireServer([calling("calculator", {"expression": "2 + 3"}), said("It is 5.")]) as server:
         shown = await chat(terminal, server, "--tool", "calculator", "--tool", "clock")
     assert '  → calculator {"expression": "2 + 3"}\n  ← ' in shown.err
-    assert "calculator\ncurrent_time\n" in shown.out
+    assert "calculator\ncurrent_time (--tool clock)\n" in shown.out
     assert shown.out.endswith("dialoom: It is 5.\n")
 
 

@@ -47,6 +47,7 @@ async def test_a_question_that_waits_is_asked_again_and_answered(
     question = 'refund wants to run with {"order":9}. Allow it? [y/N] '
     assert left.out.endswith(f"[shown approval: refund (refund)]\n{question}")
     assert left.err.endswith("it waits; dialoom chat --resume asks again\n")
+    assert f"going on with {dialog_id}\n" in shown.err
     assert shown.out.endswith(f"{question}Refunded.\n\n")
     assert "  ← " in shown.err
 

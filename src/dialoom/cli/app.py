@@ -109,7 +109,7 @@ def chat_command(
     Parameters
     ----------
     conversation
-        The id of a conversation to go on with.
+        The id of a conversation to go on with, also without --resume.
     resume
         Go on with the newest conversation, or the one that is named.
     listed

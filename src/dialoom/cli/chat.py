@@ -14,6 +14,7 @@ from dialoom.cli.answer import Answer, FromDocuments
 from dialoom.cli.ask import source_line
 from dialoom.cli.chat_cards import ask_card
 from dialoom.cli.chat_center import (
+    CHAT_TOOLS,
     ChatFlags,
     ChatSkills,
     center_of,
@@ -23,7 +24,7 @@ from dialoom.cli.chat_center import (
     use_model,
 )
 from dialoom.cli.chat_claim import ConversationClaim
-from dialoom.cli.chat_lines import RememberedLines, read_line
+from dialoom.cli.chat_lines import RememberedLines, path_of, read_line
 from dialoom.cli.chat_talk import answer_from_documents, follow, history_lines
 from dialoom.cli.embedder import open_embedder
 from dialoom.cli.exits import ExitCode, complain
@@ -53,6 +54,7 @@ HELP = """\
 /skills           the skills there are; /skill NAME switches one on, /skill trust NAME trusts it
 /prompt NAME x=y  say a prompt with its variables
 /export FILE      write the conversation to a .md, .json or .yaml file
+//TEXT            say a text that begins with a slash; a path such as /etc/hosts is said as it is
 /quit             leave; Ctrl-D does the same; dialoom chat --resume goes on
 Ctrl-C            stop the answer; what was said so far is kept\
 """
@@ -77,6 +79,8 @@ def chat(flags: ChatFlags, knowledge: KnowledgeFlags, model: ModelFlags) -> Exit
         center = _entered(runner, stack, center_of(stores, opened, flags))
         dialog = runner.run(open_dialog(center, flags, claim))
         announce(opened.choice)
+        if flags.conversation:
+            say(f"going on with {dialog.id}")
         stack.enter_context(RememberedLines(folder / "chat_history"))
         say("/help tells what you can do here")
         talk = _Chat(runner, center, stores, opened=opened, documents=documents, claim=claim)
@@ -182,14 +186,14 @@ class _Chat:
         sys.stdout.flush()
 
     def _take(self, line: str) -> None:
-        if not line.startswith("/"):
-            if line:
-                self._answer(line)
-            return
         name, _, rest = line.partition(" ")
+        if not line.startswith("/") or "/" in name[1:]:  # words, or a path that they begin with
+            if line:
+                self._answer(line.removeprefix("/") if line.startswith("//") else line)
+            return
         command = self._commands.get(name)
         if command is None:
-            print(f"{name} is not known here; /help lists what is")
+            print(f"{name} is not known here; /help lists what is, and /{name} says it")
         else:
             command(rest.strip())
 
@@ -287,13 +291,13 @@ class _Chat:
         self._answer(text)
 
     def _edit(self, rest: str) -> None:
+        mine = self._mine()
         number, _, text = rest.partition(" ")
         if not number.isdecimal():
-            number, text = "0", rest
-        mine = self._mine()
+            number, text = str(len(mine)), rest
         if not text.strip():
             raise UsageError("say what to change: /edit TEXT for your last words, /edit N TEXT for the Nth")
-        if not mine or not 0 <= int(number[:9]) <= len(mine):
+        if not 1 <= int(number[:9]) <= len(mine):
             asked = counted(len(mine), "question")
             raise UsageError(f"you asked {asked}, so there is no question {number[:9]}; /history shows them")
         self._branch_at(mine[int(number) - 1][0])
@@ -332,7 +336,9 @@ class _Chat:
         if self._documents is not None:
             print("no tools: the documents answer; dialoom chat --tool calculator has the model answer")
             return
-        own = (*self._center.tool_names, *self._dialog.tool_names)
+        flags = {tool.name: f" (--tool {flag})" for flag, tool in CHAT_TOOLS.items() if flag != tool.name}
+        named = (*self._center.tool_names, *self._dialog.tool_names)
+        own = (f"{name}{flags.get(name, '')}" for name in named)
         served = (f"{one_line(server.name)} (server)" for server in self._center.mcps)
         print(*([*own, *served] or ["no tools; dialoom chat --tool calculator --tool clock"]), sep="\n")
 
@@ -373,7 +379,7 @@ class _Chat:
         self._answer(filled.text)
 
     def _export(self, rest: str) -> None:
-        path = Path(rest)
+        path = path_of(rest)
         kind = EXPORTS.get(path.suffix.lower())
         if kind is None:
             raise UsageError(f"name a file that ends in {', '.join(EXPORTS)}: /export talk.md")

@@ -26,7 +26,8 @@ ChatTool: TypeAlias = Literal["calculator", "clock"]
 CENTER_FILE: Final = "center.json"
 """A person's own skills, prompts and tool servers, as `Center.save_settings` writes them."""
 _ABLE: Final = Capability.TEXT | Capability.TOOLS | Capability.STREAMING
-_TOOLS: Final[dict[str, Tool]] = {"calculator": calculator, "clock": clock_tool()}
+CHAT_TOOLS: Final[dict[str, Tool]] = {"calculator": calculator, "clock": clock_tool()}
+"""What `--tool` names; a tool may have another name for the model."""
 
 
 class ChatFlags(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,7 +72,7 @@ def center_of(stores: Stores, opened: OpenModel, flags: ChatFlags) -> Center:
     center.load_settings(user_folder() / CENTER_FILE)
     use_model(center, opened, opened.choice.model or "")
     for name in flags.tools:
-        center.add_tool(_TOOLS[name])
+        center.add_tool(CHAT_TOOLS[name])
     for name in flags.servers:
         center.add_mcp(cleared(found_server(name, None)))
     return center

@@ -6,6 +6,9 @@ from getpass import getpass
 from pathlib import Path
 from typing import Final
 
+from dialoom.base.errors import UsageError
+from dialoom.base.text import one_line
+
 PROMPT: Final = "> "
 MAX_LINES_REMEMBERED: Final = 1000
 
@@ -50,3 +53,13 @@ def read_line(question: str = "", *, is_secret: bool = False) -> str | None:
         return input()
     except EOFError:
         return None
+
+
+def path_of(typed: str) -> Path:
+    """Return the path a person means, `~` being their home as in a shell. Raises `UsageError` for no home."""
+    try:
+        return Path(typed).expanduser()
+    except RuntimeError as error:  # of somebody who is not known here
+        raise UsageError(
+            f"there is no home {one_line(typed, 80)!r} begins with; write the path out"
+        ) from error
