@@ -40,6 +40,7 @@ zone: 4
 destination: Norway
 price: 118.00"""
 FAQ = "My bicycle has a thru axle. Does the coupling fit?\nYes, with the M12 adapter [7]."
+CHINESE_FAQ = "坐垫可以机洗吗？\n可以拆下后用30度水温轻柔机洗。\nlang: zh"
 LOG = """2026-03-12 06:41 ERROR sorter: belt 2 stopped, motor overheated
 2026-03-12 06:43 INFO sorter: nobody hurt"""
 TABLE = """Discounts for schools:
@@ -119,6 +120,28 @@ async def test_a_very_short_answer_brings_its_next_sentence() -> None:
     assert said == "According to your documents: Parking: free. Staff only on weekdays. [1]"
 
 
+@pytest.mark.parametrize(
+    ("sentence", "said"),
+    [
+        ("We hold a click & collect order for 9 days.", "We hold a click & collect order for 9 days."),
+        ("We hold parcels for 9 days.", "Every shop does it free of charge."),
+    ],
+)
+async def test_a_title_alone_is_never_a_whole_answer(sentence: str, said: str) -> None:
+    title = "Click & collect: picking up your order"
+    page = f"{title}\n\nEvery shop does it free of charge.\n\n{sentence}"
+    source = SourcePart(index=1, id="p#0", title=f"p.html, {title}", text=page)
+    asked = user("What happens if I don't pick up my order?", sources=[source])
+    assert (await chat(OfflineProvider(), [asked])).text == f"According to your documents: {said} [1]"
+
+
+async def test_titles_with_nothing_under_them_are_no_answer() -> None:
+    titles = "# Picking up your order\n\n## How to pick up an order"
+    assert await answer("How is an order picked up?", titles) == (
+        "Your documents hold nothing on this question."
+    )
+
+
 async def test_json_lines_and_very_long_sentences_are_quoted_readably() -> None:
     line = '{"question": "opening hours", "answer": "nine to five"}\n{"broken": opening}'
     assert "question: opening hours; answer: nine to five" in await answer(
@@ -149,17 +172,21 @@ async def test_what_the_documents_do_not_say_is_not_made_up() -> None:
     ],
 )
 async def test_a_question_on_the_documents_as_a_whole_is_told_what_can_be_asked_about(question: str) -> None:
-    assert await answer(question, REFUNDS, " ", CARD) == (
+    assert await answer(question, LOG, REFUNDS, " ", CARD, FAQ, CHINESE_FAQ) == (
         "Without a model I quote your documents and sum nothing up. Ask about what they say, such as:"
-        "\n- doc1.md [1]\n- doc3.md [3]"
+        "\n- Refunds [2]\n- Does the coupling fit? [5]"
     )
+    assert (await answer(question, LOG, CHINESE_FAQ)).endswith("such as:\n- 坐垫可以机洗吗？ [2]")
+    assert (await answer(question, LOG, " ", CARD)).endswith("such as:\n- doc1.md [1]\n- doc3.md [3]")
     assert await answer(question, " ") == "Your documents hold nothing on this question."
 
 
 @pytest.mark.parametrize("question", ["总结最新的文档", "我的文档里有什么？", "你能帮我做什么？"])
 async def test_the_same_is_told_in_chinese(question: str) -> None:
-    said = await answer(question, REFUNDS)
-    assert said == "没有模型时，我只引用文档原文，不做总结。请就文档的内容提问，例如：\n- doc1.md [1]"
+    said = await answer(question, REFUNDS, CHINESE_FAQ, LAMP, CHINESE_FAQ)
+    assert (
+        said == "没有模型时，我只引用文档原文，不做总结。请就文档的内容提问，例如：\n- 坐垫可以机洗吗？ [2]"
+    )
 
 
 @pytest.mark.parametrize(

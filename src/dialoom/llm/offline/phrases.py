@@ -7,7 +7,7 @@ import msgspec
 
 from dialoom.llm.messages import SourcePart
 from dialoom.llm.offline.quote import Quote
-from dialoom.llm.offline.units import tidy
+from dialoom.llm.offline.topics import topics
 
 MOST_SUGGESTED = 3
 _FULL_STOPS = tuple(".!?;:,。！？；：，…")
@@ -69,17 +69,14 @@ def say(quotes: Sequence[Quote], phrases: Phrases) -> Iterator[str]:
 
 
 def suggest(sources: Sequence[SourcePart], phrases: Phrases) -> Iterator[str]:
-    """Say what can be asked about, in pieces: the titles of some sources that hold a text."""
-    titles: dict[str, int] = {}
-    for source in sources:
-        if source.text.strip():
-            titles.setdefault(source.title or source.id, source.index)
-    if not titles:
+    """Say what can be asked about, in pieces: titles and questions of some sources that hold a text."""
+    found = topics(sources, chinese=phrases is CHINESE)
+    if not found:
         yield phrases.nothing
         return
     yield phrases.no_subject
-    for title, index in islice(titles.items(), MOST_SUGGESTED):
-        yield f"\n- {tidy(title)} [{index}]"
+    for text, index in islice(found.items(), MOST_SUGGESTED):
+        yield f"\n- {text} [{index}]"
 
 
 def _gap(before: str, phrases: Phrases) -> str:

@@ -25,6 +25,8 @@ _RANK_STEP = 0.04
 _SEAM_SHARE = 0.3
 _COMPANION = 0.6
 _KIN_SHARE = 0.7
+_AS_GOOD = 0.8
+"""How much of what its source's name says of a question a sentence has to say itself to go before it."""
 _MAX_QUOTE_CHARS = 420
 _SHORT_BYTES = 24
 _TIME_FITS = 1.5
@@ -77,7 +79,7 @@ def best_quotes(question: str, sources: Sequence[SourcePart]) -> tuple[Quote, ..
         sentences = _around_best(found.passage.units, found.scores)
         # the first may answer by a title alone, or without a time; more of that kind are beside the point
         also = found.said >= LEAST_COVERAGE and (found.fits or not ranked[0].fits)
-        if told.isdisjoint(sentences) and (also or not quotes):
+        if sentences and told.isdisjoint(sentences) and (also or not quotes):
             quotes.append(Quote(sentences, found.passage.source.index))
             told.update(sentences)
     return tuple(quotes)
@@ -123,7 +125,7 @@ def _worth(term: str, count: int, sentences: int) -> float:
 
 
 def _read(source: SourcePart) -> _Passage:
-    units = cut(source.text)
+    units = [_as_title(unit, source.title) for unit in cut(source.text)]
     title = set(terms(source.title))
     return _Passage(
         source,
@@ -131,6 +133,17 @@ def _read(source: SourcePart) -> _Passage:
         [set(terms(_ADDRESS.sub(" ", unit.text))) for unit in units],
         [set(terms(unit.heading)) | title for unit in units],
     )
+
+
+def _as_title(unit: Unit, title: str) -> Unit:
+    """What a source is named after is its title, however much it reads like a sentence."""
+    if unit.kind == "sentence" and _is_named(title, unit):
+        return msgspec.structs.replace(unit, kind="heading")
+    return unit
+
+
+def _is_named(title: str, unit: Unit) -> bool:
+    return f", {title}".endswith(f", {unit.text}")
 
 
 def _best_of(passage: _Passage, asked: _Asked, rank: int) -> list[_Found]:
@@ -152,11 +165,22 @@ def _best_of(passage: _Passage, asked: _Asked, rank: int) -> list[_Found]:
         scores.append(_score(unit, matched, len(words) / asked.usual, asked=asked))
     if covered < LEAST_COVERAGE:
         return []
+    if (name := _place_of_name(passage)) is not None:
+        # it stands above all that the source says, and leads to the first sentence only for want of better
+        told = asked.matched(passage.words[name]) / asked.total
+        if max(said) >= max(_AS_GOOD * told, LEAST_COVERAGE):
+            scores[name] = 0.0
     best = scores.index(max(scores))
     about = asked.matched(set[str]().union(*passage.words, *passage.headings)) / asked.total
     score = scores[best] * about / (1 + _RANK_STEP * rank)
     fits = not asked.wants_time or tells_time(passage.units[best].text)
     return [_Found(score, passage, scores, said[best], fits)]
+
+
+def _place_of_name(passage: _Passage) -> int | None:
+    """Return where the title that the source is named after stands in it."""
+    places = (at for at, unit in enumerate(passage.units) if _is_named(passage.source.title, unit))
+    return next(places, None)
 
 
 def _heading_worth(words: set[str], heading: set[str], asked: _Asked) -> float:
@@ -174,7 +198,10 @@ def _score(unit: Unit, matched: float, length: float, *, asked: _Asked) -> float
 
 
 def _around_best(units: Sequence[Unit], scores: Sequence[float]) -> tuple[str, ...]:
-    """Return the best unit and the neighbour it needs: what a question or title leads to, a close second."""
+    """Return the best unit and the neighbour it needs: what a question or title leads to, a close second.
+
+    Nothing when there are but titles and questions: they say what an answer is about, and no answer.
+    """
     at = max(range(len(units)), key=lambda place: scores[place])
     chosen = [at]
     while _leads_on(units, chosen[-1]) and len(chosen) < 4:
@@ -183,7 +210,7 @@ def _around_best(units: Sequence[Unit], scores: Sequence[float]) -> tuple[str, .
         chosen.append(chosen[-1] + 1)  # the names of columns lead to every row, and not to the first alone
     if chosen[-1] == at or _is_short(units[chosen[-1]]):
         chosen = sorted({*chosen, *_companion(units, scores, chosen[-1])})
-    spoken = [place for place in chosen if not _is_preface(units[place])] or chosen
+    spoken = [place for place in chosen if not _is_preface(units[place])]
     sentences: list[str] = []
     for place in spoken:
         if sentences and sum(map(len, sentences)) + len(units[place].text) > _MAX_QUOTE_CHARS:

@@ -72,7 +72,7 @@ def _units_of(block: str) -> Iterator[Unit]:
             yield Unit(tidy(line.lstrip("# \t")), "heading")
         elif line.lstrip().startswith("{"):
             yield Unit(tidy(_record(line)), "row")
-        elif _STAMP.match(line):
+        elif is_stamped(line):
             yield Unit(tidy(line), "row")
         elif _is_row(line):
             cells = "; ".join(cell.strip() for cell in line.strip().strip("|").split("|"))
@@ -107,7 +107,7 @@ def _continues(before: str, line: str) -> bool:
 
 def _starts_anew(line: str) -> bool:
     marked = line[:1].isspace() or line[:1] in {"#", "{"}
-    return marked or _is_row(line) or bool(_ITEM.match(line) or _STAMP.match(line))
+    return marked or _is_row(line) or is_stamped(line) or bool(_ITEM.match(line))
 
 
 def _is_row(line: str) -> bool:
@@ -137,6 +137,11 @@ def _record(line: str) -> str:
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return line
     return "; ".join(f"{name}: {value}" for name, value in fields.items()) or line
+
+
+def is_stamped(text: str) -> bool:
+    """Whether a line begins with a date or a time, as those of a log do."""
+    return _STAMP.match(text) is not None
 
 
 def tidy(text: str) -> str:
