@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dialoom.base.errors import UsageError
 from dialoom.rag.chunk import SlidingWindowChunker
 from dialoom.rag.embed import HashEmbedder
 from dialoom.rag.errors import (
@@ -252,9 +253,22 @@ async def test_an_index_of_another_embedder_is_refused_before_it_is_searched() -
         await ids(VectorRetriever(unknown, Meaning()), "lamp")
 
 
+@pytest.mark.parametrize("kind", [HybridRetriever, VectorRetriever])
+async def test_words_in_the_place_of_a_search_are_refused(
+    kind: type[HybridRetriever | VectorRetriever],
+) -> None:
+    store = await filled(HashEmbedder())
+    for retriever in (kind(store, HashEmbedder()), LexicalRetriever(store)):
+        with pytest.raises(UsageError) as caught:
+            await retriever.retrieve("lamp")  # type: ignore[arg-type]  # what a program may do
+        assert str(caught.value) == "what is looked for is a value of type str; give a Search(text=...)"
+
+
 def test_searches_that_look_for_nothing_are_refused() -> None:
     with pytest.raises(EmptyQueryError):
         Search(text=" \n")
+    with pytest.raises(UsageError, match="the question is a value of type int and no text; write it like"):
+        Search(text=5)  # type: ignore[arg-type]  # what a program may do
     with pytest.raises(InvalidOptionsError, match="k must be 1"):
         Search(text="x", k=0)
     store = InMemoryVectorStore()

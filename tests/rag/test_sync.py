@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from dialoom.base.cancel import CancelScope
+from dialoom.base.errors import UsageError
 from dialoom.llm import ProviderError
 from dialoom.rag.chunk import SlidingWindowChunker
 from dialoom.rag.embed import HashEmbedder
@@ -294,6 +295,11 @@ async def test_files_below_a_folder_that_cannot_be_read_are_kept(
 
 
 async def test_what_cannot_work_is_refused_before_any_work(folder: Path, store: SyncStore) -> None:
+    with pytest.raises(LoadError, match="the path is empty; name a file or folder"):
+        await sync("", store)  # type: ignore[arg-type]  # a variable that is not set
+    with pytest.raises(UsageError, match="the path is None; name a file or folder"):
+        await sync(None, store)  # type: ignore[arg-type]  # what a program may do
+    assert store.manifest is None
     with pytest.raises(LoadError, match="check the path"):
         await sync(folder / "missing", store)
     write(folder, "a.txt", "alpha")

@@ -21,7 +21,7 @@ from dialoom.rag.fusion import (
 )
 from dialoom.rag.lexical import LexicalIndex
 from dialoom.rag.passage import indexed_text
-from dialoom.rag.retrieve import LexicalRetriever, Search, VectorRetriever, vectors_of
+from dialoom.rag.retrieve import LexicalRetriever, Search, VectorRetriever, check_search, vectors_of
 from dialoom.rag.rows import unit_rows
 from dialoom.rag.scripts import name_scripts, scripts_of, scripts_of_languages
 from dialoom.rag.store import PassageReader, VectorStore
@@ -88,6 +88,7 @@ class HybridRetriever:
         self._warned = False
 
     async def retrieve(self, search: Search) -> list[ScoredChunk]:
+        check_search(search)
         await self._warn_once()
         if self._words is None:
             near = await self._near.retrieve(search)

@@ -6,6 +6,8 @@ from typing import Protocol
 
 import msgspec
 
+from dialoom.base.errors import UsageError
+from dialoom.llm.given import expect_text, named
 from dialoom.rag.counts import check_count
 from dialoom.rag.embed import Embedder, check_vectors
 from dialoom.rag.errors import EmptyQueryError, InvalidOptionsError, ManifestMissingError
@@ -18,7 +20,11 @@ from dialoom.rag.types import Chunk, FloatMatrix, FloatVector, ScoredChunk
 
 
 class Search(msgspec.Struct, frozen=True, kw_only=True):
-    """What is looked for. Raises `EmptyQueryError`, and `InvalidOptionsError` for a `k` below 1."""
+    """What is looked for.
+
+    Raises `EmptyQueryError`, `UsageError` for a question that is no text, `InvalidOptionsError` for a `k`
+    below 1.
+    """
 
     text: str
     """The question."""
@@ -32,7 +38,7 @@ class Search(msgspec.Struct, frozen=True, kw_only=True):
     """Chunks less near to the question than this cosine are left out, however they were found."""
 
     def __post_init__(self) -> None:
-        if not self.text.strip():
+        if not expect_text(self.text, "the question", '"How long do refunds take?"').strip():
             raise EmptyQueryError("the question is empty; ask something")
         check_count(self.k, "k")
 
@@ -62,6 +68,7 @@ class VectorRetriever:
         self._embedder = embedder
 
     async def retrieve(self, search: Search) -> list[ScoredChunk]:
+        check_search(search)
         vector = await self.embed(search.text)
         return await asyncio.to_thread(
             self._store.search, vector, search.k, min_score=search.min_score, where=search.filter
@@ -93,9 +100,16 @@ class LexicalRetriever:
         self._index = index
 
     async def retrieve(self, search: Search) -> list[ScoredChunk]:
+        check_search(search)
         if search.min_score is not None:
             raise InvalidOptionsError("min_score is a cosine, which words do not have; leave it out")
         return await asyncio.to_thread(self._index.search_words, search.text, search.k, where=search.filter)
+
+
+def check_search(search: object) -> None:
+    """Raise `UsageError` unless it is a `Search`; words alone are what is often given instead."""
+    if not isinstance(search, Search):
+        raise UsageError(f"what is looked for is {named(search)}; give a Search(text=...)")
 
 
 async def vectors_of(

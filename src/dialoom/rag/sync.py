@@ -17,7 +17,7 @@ from dialoom.llm.switch import StopSwitch
 from dialoom.rag.chunk import Chunker
 from dialoom.rag.embed import Embedder
 from dialoom.rag.ingest import CutDocument, DocumentFailure, embed_all, failure
-from dialoom.rag.loaders.load import document_id, load_bytes, read_bytes
+from dialoom.rag.loaders.load import check_named, document_id, load_bytes, read_bytes
 from dialoom.rag.loaders.loader import Loaded, LoadOptions
 from dialoom.rag.loaders.walk import FoundFile, Skipped, walk_files
 from dialoom.rag.manifest import manifest_of
@@ -90,10 +90,12 @@ async def sync_folder(
     cancelled one leaves out the batch that is being read and removes nothing. Files synced from another
     root stay.
 
-    Raises, before any work, `LoadError` for a root that is not there and `ManifestMismatchError` for a
-    store built by another embedder or chunker; `StoreError` when the store fails, and `ProviderError` when a
-    server that embeds does for a reason that is no file's: what was committed until then stays.
+    Raises, before any work, `UsageError` for a root that is no path, `LoadError` for one that is not there
+    and `ManifestMismatchError` for a store built by another embedder or chunker; `StoreError` when the store
+    fails, and `ProviderError` when a server that embeds does for a reason that is no file's: what was
+    committed until then stays.
     """
+    check_named(root)
     sync = _Sync(store, embedder, chunker, options or LoadOptions(), clock)
     async for event in sync.run(document_id(root), os.fspath(root), cancel or CancelScope()):
         yield event

@@ -94,9 +94,13 @@ async def test_what_is_no_request_is_refused_with_its_id(line: bytes, name: obje
         ),
         (b'{"op": "shutdown", "at once\\n": 1}', "'at once', which is not known; there are op, auth, id"),
         (b'{"query": "a"}', "Object missing required field `op`"),
+        (
+            b'{"op": "fly"}',
+            "Invalid value 'fly' - at `$.op`; there are health, stats, ingest, query, search, sync",
+        ),
     ],
 )
-async def test_a_field_that_is_not_known_or_missing_is_named(line: bytes, told: str) -> None:
+async def test_a_field_or_an_op_that_is_not_known_or_missing_is_named(line: bytes, told: str) -> None:
     service = await opened(InMemoryVectorStore())
     with pytest.raises(RequestError, match=re.escape(told)):
         service.accept(line)

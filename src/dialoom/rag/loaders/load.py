@@ -8,7 +8,9 @@ from pathlib import Path
 import msgspec
 
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
+from dialoom.base.errors import UsageError
 from dialoom.base.text import REPLACEMENT
+from dialoom.llm.given import named
 from dialoom.rag.errors import LoadError
 from dialoom.rag.extract.isolate import IsolatedLoader
 from dialoom.rag.loaders.loader import DocumentLoader, Loaded, LoadOptions, Source
@@ -51,8 +53,10 @@ def _written_out(found: re.Match[str]) -> str:
     return REPLACEMENT + (REPLACEMENT if found[0] == REPLACEMENT else f"{ord(found[0]) & 0xFF:02x}")
 
 
-def check_named(path: str | os.PathLike[str]) -> None:
-    """Refuse an empty name, which would stand for the current folder: a variable was not set."""
+def check_named(path: object) -> None:
+    """Refuse what is no name, and an empty one, which would stand for the current folder: it was not set."""
+    if not isinstance(path, str | os.PathLike):
+        raise UsageError(f"the path is {named(path)}; name a file or folder")
     if not os.fspath(path):
         raise LoadError("unreadable", "the path is empty; name a file or folder", source="")
 

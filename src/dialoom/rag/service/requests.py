@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import Annotated
+from typing import Annotated, get_args
 
 import msgspec
 
@@ -109,6 +109,7 @@ class Shutdown(Request, frozen=True, kw_only=True, tag="shutdown"):
 
 
 AnyRequest = Health | Stats | Ingest | Query | SearchChunks | Sync | Delete | Snapshot | Cancel | Shutdown
+_OPS = ", ".join(kind.__struct_config__.tag for kind in get_args(AnyRequest))
 
 
 class Envelope(msgspec.Struct, frozen=True):
@@ -145,7 +146,9 @@ def parse_request(line: bytes, envelope: Envelope) -> AnyRequest:
         _check_names(request, _decode_names(line))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         why = one_line(str(error), 200)
-        code = "unknown_op" if why.endswith(_ABOUT_OP) else "bad_request"
+        code = "bad_request"
+        if why.endswith(_ABOUT_OP):
+            code, why = "unknown_op", f"{why}; there are {_OPS}"
         raise RequestError(code, f"the request cannot be read: {why}", id=envelope.id) from error
     except InvalidOptionsError as error:
         raise RequestError(error.code, str(error), id=envelope.id) from error
