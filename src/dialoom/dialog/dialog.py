@@ -15,6 +15,7 @@ from dialoom.conversation.cards import Card
 from dialoom.dialog.announcer import Announcer
 from dialoom.dialog.asking import Standing, expire_lost, recover
 from dialoom.dialog.errors import AlreadyAnsweredError, DialogClosedError, RunInProgressError
+from dialoom.dialog.fork import begin_thread, said_at
 from dialoom.dialog.handle import RunHandle
 from dialoom.dialog.journal import Journal
 from dialoom.dialog.kit import EMPTY_KIT
@@ -26,6 +27,7 @@ from dialoom.dialog.run import DialogRun, Ended
 from dialoom.dialog.settings import KEY
 from dialoom.dialog.spoken import Spoken
 from dialoom.dialog.standing import turn_of
+from dialoom.graph import Checkpoint
 
 
 class Home(Protocol):
@@ -208,12 +210,21 @@ class Dialog(Spoken):
         self._check_idle()
         if at is not None and not 0 <= at <= self.message_count:
             raise UsageError(f"cannot branch at {at}; this dialog has {self.message_count} messages")
-        await self._journal.flush()
-        stored = await self._base.stores.conversations.load(self.id)
-        twin = await self._home.open(await self._store_branch(stored.branch(at)))
-        for tool in self.own_kit().tools.values():
-            twin.add_tool(tool)
-        return twin
+        return await self._twin((await self._stored()).branch(at))
+
+    async def fork(self, checkpoint: Checkpoint) -> "Dialog":
+        """Return a new dialog that goes on from where a run of this one stood; this one stays as it is.
+
+        It has what had been said there. What was asked there waits for an answer of its own, and `resume`
+        goes on with what was under way. Raises `UsageError` for a checkpoint of something else.
+        """
+        self._check_idle()
+        if checkpoint.thread_id != self.id:
+            raise UsageError("this checkpoint is of another thread; open the dialog that it is of")
+        stored = await self._stored()
+        branch = stored.branch(await said_at(self._base, stored, checkpoint))
+        await begin_thread(self._base, checkpoint, branch.id)  # first: without it its questions would expire
+        return await self._twin(branch)
 
     async def regenerate(self) -> "Dialog":
         """Return a branch without the newest answer and what follows it, ready to `run`.
@@ -370,13 +381,20 @@ class Dialog(Spoken):
         self._journal.on_moved = self._moved
         self._standing = None
 
-    async def _store_branch(self, branch: Conversation) -> str:
-        """Store a branch and return its id; questions in it, which nobody waits with, expire as it opens."""
+    async def _stored(self) -> Conversation:
+        await self._journal.flush()
+        return await self._base.stores.conversations.load(self.id)
+
+    async def _twin(self, branch: Conversation) -> "Dialog":
+        """Store a branch and open it; questions in it that nobody waits with expire."""
         settings = self._journal.settings.until(len(branch.entries))
         settings = msgspec.structs.replace(settings, branch_from_id=self.id)
         branch.update(HeaderChange(settings={**branch.header.settings, KEY: settings.to_dict()}))
         await self._base.stores.conversations.create(branch)
-        return branch.id
+        twin = await self._home.open(branch.id)
+        for tool in self.own_kit().tools.values():
+            twin.add_tool(tool)
+        return twin
 
     async def _stop(self) -> None:
         if self._handle is not None:

@@ -46,6 +46,10 @@ class Stores(msgspec.Struct, frozen=True):
         """Return where a thread stands, None when it stands nowhere."""
         return await self._checkpoints(lambda: self.checkpoints.load(thread_id))
 
+    async def load_history(self, thread_id: str) -> list[Checkpoint]:
+        """Return where a thread stood, newest first."""
+        return await self._checkpoints(lambda: list(self.checkpoints.history(thread_id)))
+
     async def erase_thread(self, thread_id: str) -> None:
         """Forget where a thread stands: it has nothing left to do."""
         await self._checkpoints(lambda: self.checkpoints.erase_thread(thread_id))

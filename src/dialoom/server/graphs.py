@@ -12,8 +12,6 @@ from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line
 from dialoom.conversation.header import to_rfc3339
 from dialoom.conversation.store import ListedConversationStore
-from dialoom.dialog.outbox import outbox
-from dialoom.dialog.standing import turn_of
 from dialoom.graph import END, START, Checkpoint, CheckpointStore, Graph, draw_definition
 from dialoom.graph.definition import Definition, parsed
 from dialoom.graph.state import settled
@@ -213,8 +211,9 @@ class Graphs:
         if call.body.graph:
             first = await self._graph(call.body.graph).fork(checkpoint)
             return Forked(thread=first.thread_id)
-        said = entries_at(checkpoint)
-        return Forked(conversation_id=await self._talks.branch(checkpoint.thread_id, said))
+        if "seen" not in checkpoint.state or "turn" not in checkpoint.state:
+            raise UsageError("this checkpoint is of no conversation; name the graph that goes on from it")
+        return Forked(conversation_id=await self._talks.fork(checkpoint))
 
     async def _list(self, thread: str, limit: int) -> CheckpointList:
         def read() -> list[Checkpoint]:
@@ -239,13 +238,6 @@ class Graphs:
         if found is None:
             raise not_found("checkpoint", name)
         return found
-
-
-def entries_at(checkpoint: Checkpoint) -> int:
-    """Return how many entries a conversation showed at a checkpoint of it. Raises `UsageError`."""
-    if "seen" not in checkpoint.state or "turn" not in checkpoint.state:
-        raise UsageError("this checkpoint is of no conversation; name the graph that goes on from it")
-    return turn_of(checkpoint).seen + len(outbox(checkpoint))
 
 
 def _picture(definition: Mapping[str, Any], mermaid: str) -> GraphPicture:

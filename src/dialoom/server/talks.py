@@ -26,6 +26,7 @@ from dialoom.dialog import (
     RunStarted,
     Skill,
 )
+from dialoom.graph import Checkpoint
 from dialoom.server.attached import ReadAttached
 from dialoom.server.choice import PLAINLY, Choice, Manner, Policy
 from dialoom.server.deadlines import Deadlines
@@ -233,6 +234,11 @@ class Talks:
         """Return the id of a branch with the first `at` entries."""
         dialog = await self.open(conversation_id, whole=True)
         return (await dialog.branch(at)).id
+
+    async def fork(self, checkpoint: Checkpoint) -> str:
+        """Return the id of a conversation that goes on from where a run of another stood."""
+        dialog = await self.open(checkpoint.thread_id, whole=True)
+        return (await dialog.fork(checkpoint)).id
 
     async def resume(self, conversation_id: str) -> str:
         """Go on with what a crash or a restart cut short; return the run's id."""
