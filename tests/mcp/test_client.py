@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from dialoom.base.errors import UsageError
 from dialoom.mcp import MCPClient, McpError, MCPOptions, MCPServerConfig, McpTimeouts, MemoryTransport
 from dialoom.mcp.changes import DEBOUNCE_SECONDS
 from dialoom.mcp.client import ServerFacts
@@ -123,6 +124,25 @@ async def test_a_call_gives_what_the_server_answered() -> None:
     (asked,) = server.asked("tools/call")
     assert (asked["name"], asked["arguments"]) == ("add", {"a": 2, "b": 3})
     assert "progressToken" in asked["_meta"], "so that a server can show signs of life"
+
+
+async def test_what_no_request_can_be_made_of_is_not_laid_at_the_servers_door() -> None:
+    async with connected(Scripted({"prompts/get": lambda _: {}})) as client:
+        for ask in (
+            lambda: client.call_tool("search", "x"),  # type: ignore[arg-type]  # what a program may do
+            lambda: client.call_tool(5),  # type: ignore[arg-type]  # what a program may do
+            lambda: client.read_resource(None),  # type: ignore[arg-type]  # what a program may do
+            lambda: client.get_prompt("greet", {"age": 5}),  # type: ignore[dict-item]  # what a program may do
+            lambda: client.complete({}, ("a", "b")),
+        ):
+            with pytest.raises(UsageError) as caught:
+                await ask()
+            assert str(caught.value) == (
+                "no mcp request can be made of this;"
+                " names and addresses are texts, and arguments a dict by name"
+            )
+        with pytest.raises(UsageError, match="an argument of an mcp request is no JSON; give texts, numbers"):
+            await client.call_tool("search", {"words": object()})
 
 
 @pytest.mark.promise("mcp-008", "mcp-009", "mcp-010")

@@ -37,8 +37,9 @@ class MCPClient:
     """A client of the server that a config describes.
 
     It connects when it is first used, and again when the connection is lost; `close` ends it, and so does
-    leaving `async with`. What asks the server raises `McpError`, and for that one request only. What it
-    returns are the types of the official SDK. Any task of one event loop may use it, several at once.
+    leaving `async with`. What asks the server raises `McpError`, and for that one request only; what
+    no request can be made of is a `UsageError`. What it returns are the types of the official SDK. Any task
+    of one event loop may use it, several at once.
     """
 
     def __init__(

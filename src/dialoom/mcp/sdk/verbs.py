@@ -9,6 +9,7 @@ from mcp.client import ClientRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError
 
 from dialoom.base.errors import UsageError
 from dialoom.mcp.connection import Live
@@ -78,10 +79,25 @@ async def ask_once(
         if on_progress is not None:
             on_progress(progress, total, message)
 
-    request = make(turn)
-    return await live.client.session.send_request(
-        request, _ADAPTERS[type(request)], progress_callback=progressed
-    )
+    request = _made(make, turn)
+    try:
+        return await live.client.session.send_request(
+            request, _ADAPTERS[type(request)], progress_callback=progressed
+        )
+    except PydanticSerializationError as error:
+        raise UsageError(
+            "an argument of an mcp request is no JSON; give texts, numbers, lists and dicts"
+        ) from error
+
+
+def _made(make: MakeRequest, turn: Round) -> Any:
+    """Return the request. Raises `UsageError` where there can be none: the server has no part in that."""
+    try:
+        return make(turn)
+    except (LookupError, TypeError, ValueError) as error:  # what pydantic raises is a ValueError
+        raise UsageError(
+            "no mcp request can be made of this; names and addresses are texts, and arguments a dict by name"
+        ) from error
 
 
 async def ask_until_done(
@@ -128,17 +144,21 @@ async def complete(
     live: Live, reference: Mapping[str, str], *, argument: tuple[str, str], known: Mapping[str, str]
 ) -> tuple[str, ...]:
     """Return what the argument of a prompt or a resource template may be, given its beginning."""
-    if "uri" in reference:
-        ref: Any = types.ResourceTemplateReference(type="ref/resource", uri=reference["uri"])
-    else:
-        ref = types.PromptReference(type="ref/prompt", name=reference["name"])
-    request = types.CompleteRequest(
-        params=types.CompleteRequestParams(
-            ref=ref,
-            argument=types.CompletionArgument(name=argument[0], value=argument[1]),
-            context=types.CompletionContext(arguments=dict(known)) if known else None,
+
+    def completing(_: Round) -> types.CompleteRequest:
+        if "uri" in reference:
+            ref: Any = types.ResourceTemplateReference(type="ref/resource", uri=reference["uri"])
+        else:
+            ref = types.PromptReference(type="ref/prompt", name=reference["name"])
+        return types.CompleteRequest(
+            params=types.CompleteRequestParams(
+                ref=ref,
+                argument=types.CompletionArgument(name=argument[0], value=argument[1]),
+                context=types.CompletionContext(arguments=dict(known)) if known else None,
+            )
         )
-    )
+
+    request = _made(completing, FIRST_ROUND)
     result = await live.client.session.send_request(request, _COMPLETE)
     return tuple(result.completion.values)
 

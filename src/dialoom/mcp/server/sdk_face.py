@@ -7,6 +7,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 import mcp_types as types
+from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
@@ -37,6 +38,8 @@ STATE_LIFETIME: Final = 7 * 24 * 3600.0
 
 _BLOCKS: Final = TypeAdapter[types.ContentBlock](types.ContentBlock)
 _ASKING: Final = types.ClientCapabilities(elicitation=types.ElicitationCapability())
+_TOO_EARLY: Final = types.ErrorData(code=types.INVALID_PARAMS, message="Invalid request parameters", data="")
+"""What the package answers to a request before `initialize`; other errors of that name never pass here."""
 _APPROVAL: Final[dict[str, object]] = {
     "type": "object",
     "properties": {"approve": {"type": "boolean", "title": "Run it"}},
@@ -77,8 +80,20 @@ def sdk_server(served: Served, *, state_key: bytes | None = None) -> Server[Any]
         if state_key is None
         else RequestStateSecurity(keys=[state_key], ttl=STATE_LIFETIME)
     )
+    server.middleware.append(_initialize_first)
     server.middleware.append(RequestStateBoundary(security, default_audience=served.name))
     return server
+
+
+async def _initialize_first(ctx: Context, call_next: CallNext) -> HandlerResult:
+    """Say what is missing where the package says no more than that a request came before `initialize`."""
+    try:
+        return await call_next(ctx)
+    except MCPError as error:
+        if error.error != _TOO_EARLY:
+            raise
+        told = f"{one_line(ctx.method, 80)} came before initialize; send initialize first"
+        raise MCPError(code=error.code, message=told) from error
 
 
 class _Server(Server[Any]):
