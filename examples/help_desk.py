@@ -7,6 +7,7 @@ are asked to and quote the documents otherwise. Put any provider of `dialoom.llm
 
 import argparse
 import asyncio
+import json
 import re
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -56,7 +57,9 @@ class Rules(OfflineProvider):
         wanted = re.search(r"(?:refund|退款).*?(\d{3,})", newest.text, re.IGNORECASE)
         script = MockProvider(id=self.id, model=self.id)
         if newest.tool_results:
-            script.queue_text(f"Done: {newest.tool_results[-1].content}.")
+            result = newest.tool_results[-1]
+            why = json.loads(result.content)["message"] if result.is_error else ""
+            script.queue_text(f"No refund: {why}." if why else f"Done: {result.content}.")
         elif newest.role == "user" and wanted:
             script.queue_tool_call(f"refund-{len(messages)}", "refund", {"order": wanted[1], "amount": 19.9})
         else:

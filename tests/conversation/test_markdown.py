@@ -11,6 +11,7 @@ from dialoom.conversation import (
     export_conversation,
     import_conversation,
 )
+from dialoom.llm import ToolCall
 from dialoom.testing import ManualClock
 
 
@@ -48,6 +49,29 @@ def test_a_conversation_reads_as_a_page() -> None:
         "## assistant\n"
         "\n"
         "\n"
+    )
+
+
+def test_a_decided_card_is_there_once_and_a_message_that_only_calls_a_tool_is_not() -> None:
+    asked = CardEntry(type="Approval", payload="type: Approval\nid: a\n")
+    approved = CardEntry(type="Approval", payload="type: Approval\nid: a\nstatus: approved\n")
+    call = ToolCall(id="c1", name="refund", arguments={})
+    conversation = Conversation()
+    for entry in (
+        TextEntry(role="user", content="Refund it"),
+        TextEntry(role="assistant", content="", tool_calls=(call,)),
+        asked,
+        TextEntry(role="user", content="Well?"),
+        approved,
+        TextEntry(role="tool", content="refunded", tool_call_id="c1"),
+    ):
+        conversation.append(entry)
+    loaded = import_conversation(export_conversation(conversation, "md"), "md")
+    assert loaded.entries == (
+        TextEntry(role="user", content="Refund it"),
+        approved,
+        TextEntry(role="user", content="Well?"),
+        TextEntry(role="tool", content="refunded"),
     )
 
 

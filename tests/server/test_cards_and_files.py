@@ -200,6 +200,7 @@ def test_two_files_that_hold_the_same_keep_the_names_they_were_sent_under(
     named = client.get(f"/api/v1/files/{first['id']}", params={"name": "a.xyz"}).headers
     assert 'filename="a.xyz"' in named["content-disposition"]
     assert entry["content"] == "Look.\n[file: a.xyz]\n[file: b.xyz]"
+    assert client.get(f"{ROOT}/{conversation}").json()["title"] == "Look."
 
 
 def test_a_model_reads_what_attached_files_say_and_is_told_of_those_it_cannot(

@@ -22,7 +22,7 @@ from dialoom.conversation import (
     Truncate,
     fold,
 )
-from dialoom.dialog.keyed import KeepFile, KeyedEntry, records_of
+from dialoom.dialog.keyed import KeepFile, KeyedEntry, records_of, words_of
 from dialoom.dialog.settings import KEY, MANY_GUIDES, MAX_GUIDES, DialogSettings, is_system_text, settings_in
 from dialoom.dialog.transcript import Transcript
 from dialoom.graph import Checkpoint, CheckpointStore
@@ -135,7 +135,7 @@ class Journal:
         self._due.append(Append(entry, key))
         if isinstance(entry, TextEntry):
             if entry.role == "user" and not self._header.title:
-                self.set_title(one_line(entry.content, MAX_TITLE))
+                self.set_title(one_line(words_of(entry), MAX_TITLE))
             if is_system_text(entry):
                 self.set(msgspec.structs.replace(self._settings, guides=(*guides, index)))
         return index

@@ -1,7 +1,7 @@
 """Entries on their way into a log: each under the name of its delivery, with the files that belong to it."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import msgspec
 
@@ -34,3 +34,13 @@ async def _noted(keyed: KeyedEntry, keep: KeepFile | None) -> Entry:
     if not kept:
         return entry
     return msgspec.structs.replace(entry, meta={**entry.meta, ATTACHMENTS: kept})
+
+
+def words_of(entry: TextEntry) -> str:
+    """Return what a person said, without the lines behind it that name what is attached."""
+    noted = entry.meta.get(ATTACHMENTS)
+    lines = entry.content.split("\n")
+    for _ in cast("list[object]", noted) if isinstance(noted, list) else ():
+        if len(lines) > 1 and lines[-1].startswith("[file: "):
+            lines.pop()
+    return "\n".join(lines)

@@ -29,13 +29,13 @@ _LEFT_OUT = ("settings", "entries")
 def to_markdown(header: Header, entries: Iterable[Entry]) -> str:
     """Return header and entries as one Markdown text.
 
-    It has what was said and shown: texts by role, cards with their payload. Reasoning, tool calls, keys,
-    settings and what was removed are for YAML and JSON.
+    It has what was said and shown: texts by role, each card once, in its first place with its newest payload.
+    Reasoning, tool calls, keys, settings and what was removed are for YAML and JSON.
     """
     document = to_document(msgspec.structs.replace(header, meta={}), ())
     front = dump_yaml({name: value for name, value in document.items() if name not in _LEFT_OUT})
     title = f"\n# {header.title}\n" if header.title else ""
-    sections = (f"\n## {_label(entry)}\n\n{_body(entry)}\n" for entry in entries)
+    sections = (f"\n## {_label(entry)}\n\n{_body(entry)}\n" for entry in _seen(entries))
     return f"---\n{front}---\n{title}{''.join(sections)}"
 
 
@@ -51,6 +51,17 @@ def from_markdown(text: str) -> dict[str, object]:
         raise UsageError("the header of this markdown is not a mapping; write fields as `name: value`")
     entries: list[Plain] = list(_sections(text, front.end()))
     return {**header, "entries": entries}
+
+
+def _seen(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """Yield what people saw: no message that only calls tools, and no card twice."""
+    seen: dict[str | int, Entry] = {}
+    for at, entry in enumerate(entries):
+        if isinstance(entry, CardEntry):
+            seen[at if entry.card_id is None else entry.card_id] = entry
+        elif entry.content or not entry.tool_calls:
+            seen[at] = entry
+    yield from seen.values()
 
 
 def _label(entry: Entry) -> str:
