@@ -243,25 +243,6 @@ async def test_files_folders_and_what_is_wrong_with_them_are_taken_in(
     assert len(store) == 2
 
 
-async def test_when_nothing_at_all_could_be_taken_in_the_answer_says_why(
-    store: SyncStore, docs: Path
-) -> None:
-    service = await opened(store)
-    missing = str(docs / "missing")
-    told = f"{missing} is not a readable file or folder (no such file or directory); check the path"
-    assert await last(service, id=1, op="ingest", paths=[missing]) == {
-        "id": 1,
-        "ok": False,
-        "error": f"nothing was taken in: {told}",
-        "code": "unreadable",
-        "documents": 0,
-        "chunks": 0,
-        "failures": [{"doc_id": missing, "code": "unreadable", "message": told}],
-    }
-    (docs / "empty").mkdir()
-    assert (await last(service, id=2, op="ingest", paths=[str(docs / "empty")]))["ok"]
-
-
 async def test_replacing_takes_the_old_end_of_a_document_out(store: SyncStore, docs: Path) -> None:
     service = await opened(store)
     (docs / "fees.md").write_text("A sentence. " * 200, encoding="utf-8")

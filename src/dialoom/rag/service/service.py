@@ -256,11 +256,7 @@ class RagService:
     async def _ingest(self, request: Ingest, scope: CancelScope) -> AsyncGenerator[Response]:
         async with self._turn(scope):
             report = await Intake(self._settings, replace=request.replace).take(request.paths, scope)
-        if report.failures and not report.documents:
-            first = report.failures[0]
-            yield {**refused(first.code, f"nothing was taken in: {first.message}"), **_fields(report)}
-        else:
-            yield done(**_fields(report))
+        yield done(**_fields(report))
 
     async def _sync(
         self, path: str, scope: CancelScope, *, progress: bool = False
