@@ -154,10 +154,20 @@ def test_an_export_is_read_back(conversation: Conversation) -> None:
 
 
 def what_people_see(conversation: Conversation) -> list[tuple[str, str]]:
-    return [
-        (entry.type, entry.payload) if isinstance(entry, CardEntry) else (entry.role, entry.content)
-        for entry in conversation.entries
-    ]
+    """Return the words that were said, and each card once, where it first stood and as it is now."""
+    entries = conversation.entries
+    newest = {entry.card_id: entry for entry in entries if isinstance(entry, CardEntry)}
+    shown, seen = set[str](), list[tuple[str, str]]()
+    for entry in entries:
+        if not isinstance(entry, CardEntry):
+            if entry.content or not entry.tool_calls:  # what only calls tools says nothing
+                seen.append((entry.role, entry.content))
+        elif entry.card_id is None:
+            seen.append((entry.type, entry.payload))
+        elif entry.card_id not in shown:
+            shown.add(entry.card_id)
+            seen.append((newest[entry.card_id].type, newest[entry.card_id].payload))
+    return seen
 
 
 @settings(max_examples=100, deadline=None)
