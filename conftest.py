@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from coverage import Coverage
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 from sybil import Example, Sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
@@ -129,6 +130,19 @@ def _try_fewer(test: Any) -> None:
     whole: settings = test._hypothesis_internal_use_settings  # noqa: SLF001 - as Hypothesis' own plugin does
     fewer = math.ceil(whole.max_examples / QUICK_SHARE)
     test._hypothesis_internal_use_settings = settings(whole, max_examples=fewer)  # noqa: SLF001 - the same
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Have a worker write down what it measured while it is waited for.
+
+    Once it has said that it is through, it has ten seconds to end, and is killed when a thread of some test
+    keeps it from that: all it measured was lost with it.
+    """
+    measured = Coverage.current() if hasattr(session.config, "workerinput") else None
+    if measured is not None:
+        measured.stop()
+        measured.save()
 
 
 def pytest_collection_finish() -> None:
