@@ -13,10 +13,12 @@ from dialoom.conversation.conversation import Conversation
 from dialoom.conversation.drafts import DraftStore
 from dialoom.conversation.exchange import ExportFormat, export_conversation, import_conversation
 from dialoom.conversation.header import HeaderChange
+from dialoom.conversation.records import Append
 from dialoom.conversation.store import ListedConversationStore, Window
 from dialoom.server.choice import Choice
 from dialoom.server.family import Alternatives, alternatives
 from dialoom.server.files import disposition
+from dialoom.server.numbered import as_read
 from dialoom.server.problems import ProblemError
 from dialoom.server.routes import AnyRoute, Call, Nothing, Route, content_type, read_bytes
 from dialoom.server.run_tale import RunView
@@ -260,7 +262,7 @@ class Conversations:
     async def export(self, call: Call[FormatQuery, Nothing]) -> Response:
         kind = call.query.format
         conversation = await self._store.load(call.id())
-        text = await asyncio.to_thread(export_conversation, conversation, kind)
+        text = await asyncio.to_thread(_exported, conversation, kind)
         name = f"{conversation.header.title or conversation.id}.{kind}"
         content = text.encode("utf-8", "replace")
         return Response(content, headers=disposition(name), media_type=_MEDIA[kind])
@@ -290,6 +292,14 @@ class Conversations:
     async def _keep(self, conversation: Conversation) -> ShownHeader:
         await self._store.create(conversation)
         return self._shelf.header(conversation.header)
+
+
+def _exported(conversation: Conversation, kind: ExportFormat) -> str:
+    """Return the text of a file: what people read as they saw it, what programs read as it is stored."""
+    if kind != "md":
+        return export_conversation(conversation, kind)
+    seen = map(Append, as_read(conversation.entries))
+    return export_conversation(Conversation(conversation.header, seen), kind)
 
 
 def _is_open_question(shown: Shown) -> bool:

@@ -21,6 +21,7 @@ from dialoom.dialog import (
     ToolProgressed,
     ToolStarted,
 )
+from dialoom.rag.renumber import CitationNumbers
 from dialoom.server.hub import Event
 from dialoom.server.watched import custom
 
@@ -60,15 +61,26 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class RunTale:
-    """Takes the events of one run in their order; `now` gives the moment as text, `entry` a message."""
+    """Takes the events of one run in their order; `now` gives the moment as text, `entry` a message.
+
+    `numbers` gives, as a model begins to speak, what numbers the citations in its words.
+    """
 
     def __init__(
-        self, run_id: str, conversation_id: str, *, now: Callable[[], str], entry: Callable[[int], Entry]
+        self,
+        run_id: str,
+        conversation_id: str,
+        *,
+        now: Callable[[], str],
+        entry: Callable[[int], Entry],
+        numbers: Callable[[], CitationNumbers] = lambda: CitationNumbers(0),
     ) -> None:
         self.run_id = run_id
         self.conversation_id = conversation_id
         self._now = now
         self._entry = entry
+        self._numbers_of_next = numbers
+        self._numbers = CitationNumbers(0)
         self._started_at = now()
         self._status: RunStatus = "running"
         self._text: list[str] = []
@@ -145,7 +157,7 @@ class RunTale:
             case StreamBegan():
                 yield from self._begin_round()
             case StreamDelta(text=text):
-                yield from self._say(text)
+                yield from self._say(self._numbers.feed(text))
             case StreamReasoning(text=text):
                 yield from self._think(text)
             case StreamEnded():
@@ -162,11 +174,14 @@ class RunTale:
             yield {"type": "STEP_FINISHED", "stepName": "tools"}
         self._round += 1
         self._text, self._reasoning = [], []
+        self._numbers = self._numbers_of_next()
         yield {"type": "STEP_STARTED", "stepName": "model"}
 
     def _say(self, text: str) -> Iterator[Event]:
+        if not text:
+            return
         yield from self._close("REASONING")
-        if not self._text:
+        if "TEXT" not in self._open:
             yield {"type": "TEXT_MESSAGE_START", "messageId": self._message("TEXT"), "role": "assistant"}
             self._open.add("TEXT")
         self._text.append(text)
@@ -183,6 +198,7 @@ class RunTale:
         }  # fmt: skip
 
     def _close_texts(self) -> Iterator[Event]:
+        yield from self._say(self._numbers.close())
         yield from self._close("REASONING")
         yield from self._close("TEXT")
 
@@ -219,6 +235,7 @@ class RunTale:
         if not isinstance(entry, TextEntry):
             return
         if entry.role == "assistant":
+            yield from self._say(self._numbers.close())  # what it held is in the entry too
             self._text, self._reasoning = [], []
             for call in entry.tool_calls:
                 self._calls[call.id] = RunCall(

@@ -16,11 +16,11 @@ from dialoom.conversation.cards.form_registry import FormRegistry
 from dialoom.conversation.cards.registry import CardRegistry
 from dialoom.conversation.cards.unknown import UnknownCard
 from dialoom.conversation.entries import CardEntry, Entry, TextEntry
-from dialoom.conversation.grounds import KEY
 from dialoom.conversation.header import Header, WorkflowMode, to_rfc3339
 from dialoom.conversation.store import ListedConversationStore, Window
 from dialoom.dialog.settings import settings_in
 from dialoom.llm.messages import Role, ToolCall
+from dialoom.server.numbered import Numbering, passages_of
 from dialoom.server.tags import tags_in
 
 _log = logging.getLogger("dialoom.server")
@@ -74,7 +74,8 @@ class ShownText(
 ):
     """Something said.
 
-    `sources` are what an answer's `[n]` point to, `attachments` the files sent with it or returned by a tool.
+    `sources` are what an answer's `[n]` point to, in their order; `attachments` the files sent with it or
+    returned by a tool.
     """
 
     index: int
@@ -121,6 +122,7 @@ class Transcript:
         self._newest: dict[int, tuple[int, CardEntry]] = {}
         self._later: set[int] = set()
         self._grounds: list[tuple[int, list[object]]] = []
+        self._cited: list[tuple[int, tuple[int, ...]]] = []
         for entry in entries:
             self.add(entry)
 
@@ -129,7 +131,9 @@ class Transcript:
         index, self.count = self.count, self.count + 1
         if not isinstance(entry, CardEntry):
             if entry.role == "user":
-                self._grounds.append((index, _listed(entry.meta.get(KEY))))
+                self._grounds.append((index, passages_of(entry)))
+            elif entry.role == "assistant" and (numbering := self.numbering(index)).passages:
+                self._cited.append((index, numbering.answered(entry.content)[1].cited))
             return index
         self._states.append((index, entry.card_id, entry))
         return self._place(*self._states[-1])
@@ -139,16 +143,22 @@ class Transcript:
         self.count = keep
         self._states = [state for state in self._states if state[0] < keep]
         self._grounds = [each for each in self._grounds if each[0] < keep]
+        self._cited = [each for each in self._cited if each[0] < keep]
         self._first.clear()
         self._newest.clear()
         self._later.clear()
         for state in self._states:
             self._place(*state)
 
-    def grounds(self, index: int) -> list[object]:
-        """Return the passages of the question that the entry at `index` answers."""
+    def numbering(self, index: int) -> Numbering:
+        """Return the passages of the question that the entry at `index` answers, as cited before it."""
         at = bisect_left(self._grounds, index, key=lambda each: each[0])
-        return self._grounds[at - 1][1] if at else []
+        if not at:
+            return Numbering([])
+        question, passages = self._grounds[at - 1]
+        before = bisect_left(self._cited, index, key=lambda each: each[0])
+        answer, cited = self._cited[before - 1] if before else (-1, ())
+        return Numbering(passages, cited if answer > question else ())
 
     def is_folded(self, index: int) -> bool:
         """Tell whether the entry is a later state of a card, which is shown in its first place."""
@@ -249,8 +259,10 @@ class Shelf:
     def entry(self, index: int, entry: Entry, transcript: Transcript) -> Shown:
         """Show the entry at `index`, which is its first place when it is a card."""
         if isinstance(entry, TextEntry):
-            answers = entry.role == "assistant" and entry.content
-            return _text(index, entry, transcript.grounds(index) if answers else [])
+            if entry.role != "assistant" or not entry.content:
+                return _text(index, entry, entry.content, [])
+            content, numbering = transcript.numbering(index).answered(entry.content)
+            return _text(index, entry, content, numbering.listed())
         rev, newest = transcript.newest(index)
         card = self.cards.decode_entry(newest, self.forms)
         if isinstance(card, UnknownCard):
@@ -281,11 +293,11 @@ def _settings(header: Header) -> ShownSettings:
     )
 
 
-def _text(index: int, entry: TextEntry, sources: list[object]) -> ShownText:
+def _text(index: int, entry: TextEntry, content: str, sources: list[object]) -> ShownText:
     return ShownText(
         index=index,
         role=entry.role,
-        content=entry.content,
+        content=content,
         reasoning=entry.reasoning,
         status=entry.status,
         tool_calls=tuple(map(_call, entry.tool_calls)),

@@ -6,7 +6,8 @@ A run belongs to nobody's connection. Whoever leaves and comes back finds it whe
 import asyncio
 import logging
 from collections import Counter, OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import NamedTuple, TypeAlias, cast
 from weakref import WeakSet, WeakValueDictionary
 
@@ -19,6 +20,7 @@ from dialoom.dialog import (
     Center,
     Dialog,
     DialogEvent,
+    NotLoadedError,
     RunFailed,
     RunFinished,
     RunHandle,
@@ -31,6 +33,7 @@ from dialoom.server.attached import ReadAttached
 from dialoom.server.choice import PLAINLY, Choice, Manner, Policy
 from dialoom.server.deadlines import Deadlines
 from dialoom.server.hub import EventHub
+from dialoom.server.numbered import numbering_of
 from dialoom.server.problems import ProblemError, not_found
 from dialoom.server.run_tale import RunTale, RunView
 from dialoom.server.watched import WatchedStore, custom
@@ -385,7 +388,11 @@ class Talks:
         """Know a run from now on; its events begin when the loop comes to it."""
         self._handles[handle.run_id] = handle
         tale = RunTale(
-            handle.run_id, dialog.id, now=lambda: to_rfc3339(self._clock.now()), entry=dialog.message
+            handle.run_id,
+            dialog.id,
+            now=lambda: to_rfc3339(self._clock.now()),
+            entry=dialog.message,
+            numbers=lambda: numbering_of(_newest_first(dialog)).begin(),
         )
         if (before := self._newest.get(dialog.id)) is not None:
             before.pass_on()
@@ -429,6 +436,13 @@ class Talks:
             del self._used[oldest]
             if dialog is not None:
                 await self._center.release_dialog(oldest)
+
+
+def _newest_first(dialog: Dialog) -> Iterator[Entry]:
+    """Yield the messages of a dialog from its end, as far as it has read them."""
+    with suppress(NotLoadedError):
+        for at in reversed(range(dialog.message_count)):
+            yield dialog.message(at)
 
 
 def _place(dialog: Dialog, entry: Entry) -> int:
