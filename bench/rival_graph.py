@@ -17,7 +17,7 @@ from typing import Annotated, Any, TypedDict
 
 STEPS = 1_000
 WIDTH = 1_000
-CHUNKS = 2_000
+CHUNKS = 10_000
 RUNS = 1_000
 
 Round = Callable[[], int]

@@ -25,6 +25,7 @@ from dialoom.graph import (
     Send,
     SubgraphConfig,
 )
+from dialoom.graph.threads import WorkerPool
 from dialoom.testing import ManualClock
 from dialoom.testing.clock import settle
 from tests.graph.graphs import PATIENCE, Heard, line, speakers, wait_for
@@ -369,6 +370,32 @@ async def test_a_child_that_takes_too_long_is_stopped_at_its_own_deadline() -> N
     release.set()
     assert await asyncio.to_thread(over.wait, PATIENCE)
     assert late == []
+
+
+def test_a_child_that_was_left_behind_is_heard_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = WorkerPool(
+        1
+    )  # it lends the place of what is left behind to a second thread, and then ends the first
+    monkeypatch.setattr("dialoom.graph.threads._Shared.nodes", pool)
+    release, workers, heard = threading.Event(), list[threading.Thread](), Heard()
+
+    def x(_: NodeContext) -> dict[str, list[str]]:
+        workers.append(threading.current_thread())
+        wait_for(release)
+        return {"said": ["x"]}
+
+    child = speakers()
+    child.add_node("x", x)
+    child.add_edge(START, "x")
+    result = around(child.build(), heard=heard, timeout=0.2).run_sync()
+    assert (result.stop_reason, result.orphans) == ("error", 1)
+    told = heard.names()
+    pool.submit(lambda: None).result(PATIENCE)
+    release.set()
+    workers[0].join(PATIENCE)
+    assert not workers[0].is_alive()
+    assert heard.names() == told
+    assert told[-1] == "RunFinished"
 
 
 def test_a_child_is_tried_again_from_where_it_stood() -> None:

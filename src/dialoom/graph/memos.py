@@ -1,7 +1,8 @@
 """What the tasks of the superstep at hand remember, those of them that have said anything."""
 
 from collections.abc import Callable, Iterable
-from threading import Lock, RLock
+from threading import RLock
+from typing import Final
 
 from dialoom.base.cancel import Cancelled
 from dialoom.graph.batch import Key
@@ -9,7 +10,6 @@ from dialoom.graph.frontier import TaskNote
 from dialoom.graph.memo import Memo
 
 Keep = Callable[[Iterable[TaskNote]], None]
-_MAKING = Lock()
 
 
 class Memos:
@@ -21,7 +21,7 @@ class Memos:
         self.open: dict[Key, Memo] = {}
         self._ns = ns
         self._over = False
-        self._lock: RLock | None = None  # most runs remember nothing
+        self._lock = RLock()  # reentrant because an effect of `once` may have effects of its own
 
     def of(self, key: Key, notes: Iterable[TaskNote], keep: Keep, *, blocking: bool) -> Memo:
         """Return what the task `key` remembers, of `notes` to begin with. Raises Cancelled after the run.
@@ -29,7 +29,7 @@ class Memos:
         `keep` makes what all of them note durable, `blocking` says that it may wait. It is called by one
         thread at a time, and no more once the run is over.
         """
-        with self._held():
+        with self._lock:
             if self._over:
                 raise Cancelled
             if key not in self.open:
@@ -41,7 +41,7 @@ class Memos:
 
     def close(self) -> list[TaskNote]:
         """Return what the tasks of this superstep have noted; they can note no more."""
-        with self._held():
+        with self._lock:
             for memo in self.open.values():
                 memo.close()
             notes = [memo.note() for memo in self.open.values()]
@@ -51,18 +51,20 @@ class Memos:
     def end(self) -> None:
         """Say that the run is over, and wait for what is being made durable."""
         self._over = True
-        if self._lock is not None:
-            with self._lock:
-                pass
+        with self._lock:
+            pass
 
     def _keep_all(self, keep: Keep) -> None:
-        with self._held():
+        with self._lock:
             if self.open and not self._over:
                 keep(memo.note() for memo in self.open.values())
 
-    def _held(self) -> RLock:
-        """Return the lock, reentrant because an effect of `once` may have effects of its own."""
-        with _MAKING:
-            if self._lock is None:
-                self._lock = RLock()
-            return self._lock
+
+def _ended() -> Memos:
+    memos = Memos(())
+    memos.end()
+    return memos
+
+
+ENDED: Final = _ended()
+"""Those of every run that is over and remembered nothing."""

@@ -40,14 +40,21 @@ class Origin(TypedDict):
 
 
 class Tally:
-    """What a run and the subgraphs in it share: one line of numbers, and whether it is over."""
+    """What a run and the subgraphs in it share: one line of numbers, which ends when the run is over."""
 
-    __slots__ = ("lock", "over", "seq")
+    __slots__ = ("lock", "seq")
 
     def __init__(self) -> None:
         self.lock = RLock()  # reentrant: an observer that emits must not lock itself out
-        self.over = False
         self.seq = 0
+
+    def close(self) -> None:
+        """Give no number from now on: so a chunk finds out that it is late without asking each time."""
+        del self.seq
+
+    @property
+    def over(self) -> bool:
+        return not hasattr(self, "seq")
 
 
 class Publisher:
@@ -81,15 +88,12 @@ class Publisher:
         return Publisher(origin, self._observers, self.mailbox, clock=self._clock, tally=self._tally)
 
     def run_begin(self, graph: str) -> None:
-        with self._lock:
-            self._tell(RunBegin(**self._origin, seq=self._next(), graph=graph))
+        self._say(RunBegin, graph=graph)
 
     def node_begin(self, step: int, node: str, item: int | None = None) -> None:
         with self._lock:
-            if self._tally.over:
-                return
             self._begun[step, node, item] = self._clock.monotonic()
-            self._tell(NodeBegin(**self._origin, seq=self._next(), step=step, node=node, item=item))
+            self._say(NodeBegin, step=step, node=node, item=item)
 
     def emitter(self, node: str, item: int | None, step: int) -> Emit:
         """Return what tells the values of a task; on a worker thread it first waits for a reader behind.
@@ -106,12 +110,11 @@ class Publisher:
         def emit(value: object) -> None:
             lock.acquire()
             try:
-                if tally.over:
-                    return
                 tally.seq = seq = tally.seq + 1
                 tell(Chunk(run_id, seq, thread_id, step, node, value, ns, item))
             except Exception:  # noqa: BLE001 - seam: the lone observer is foreign code; `notify` guards several
-                misheard(observers[0])
+                if not tally.over:
+                    misheard(observers[0])
             finally:
                 lock.release()
 
@@ -126,19 +129,9 @@ class Publisher:
         """Tell how a node ended; only the first time, so a late word of an abandoned node is not heard."""
         with self._lock:
             begun = self._begun.pop((step, node, item), None)
-            if begun is None or self._tally.over:
-                return
-            self._tell(
-                NodeEnd(
-                    **self._origin,
-                    seq=self._next(),
-                    step=step,
-                    node=node,
-                    status=status,
-                    elapsed=self._clock.monotonic() - begun,
-                    item=item,
-                )
-            )
+            if begun is not None:
+                elapsed = self._clock.monotonic() - begun
+                self._say(NodeEnd, step=step, node=node, status=status, elapsed=elapsed, item=item)
 
     def close_nodes(self, step: int) -> None:
         """End the nodes that were left behind when their superstep was stopped."""
@@ -148,71 +141,46 @@ class Publisher:
                     self.node_end(step, node, "cancelled", item)
 
     def retry(self, step: int, error: NodeError, *, delay: float, item: int | None) -> None:
-        with self._lock:
-            if self._tally.over:
-                return
-            self._tell(
-                Retry(
-                    **self._origin,
-                    seq=self._next(),
-                    step=step,
-                    node=error.node,
-                    attempt=error.attempts,
-                    delay=delay,
-                    message=error.message,
-                    item=item,
-                )
-            )
+        self._say(
+            Retry,
+            step=step,
+            node=error.node,
+            attempt=error.attempts,
+            delay=delay,
+            message=error.message,
+            item=item,
+        )
 
     def interrupted(self, step: int, interrupts: Sequence[Interrupt]) -> None:
-        with self._lock:
-            for each in interrupts:
-                self._tell(InterruptEvent(**self._origin, seq=self._next(), step=step, interrupt=each))
+        for each in interrupts:
+            self._say(InterruptEvent, step=step, interrupt=each)
 
     def step_committed(
         self, step: int, nodes: tuple[str, ...], channels: tuple[str, ...], checkpoint_id: str | None
     ) -> None:
-        with self._lock:
-            self._tell(
-                StepCommitted(
-                    **self._origin,
-                    seq=self._next(),
-                    step=step,
-                    nodes=nodes,
-                    channels=channels,
-                    checkpoint_id=checkpoint_id,
-                )
-            )
+        self._say(StepCommitted, step=step, nodes=nodes, channels=channels, checkpoint_id=checkpoint_id)
 
     def failed(self, step: int, errors: Sequence[NodeError]) -> None:
-        with self._lock:
-            for error in errors:
-                self._tell(
-                    ErrorEvent(
-                        **self._origin,
-                        seq=self._next(),
-                        step=step,
-                        node=error.node,
-                        message=error.message,
-                    )
-                )
+        for error in errors:
+            self._say(ErrorEvent, step=step, node=error.node, message=error.message)
 
     def run_finished(self, result: RunResult) -> None:
         with self._lock:
-            self._tell(
-                RunFinished(
-                    **self._origin,
-                    seq=self._next(),
-                    steps=result.steps,
-                    stop_reason=result.stop_reason,
-                    checkpoint_id=result.checkpoint_id,
-                )
+            self._say(
+                RunFinished,
+                steps=result.steps,
+                stop_reason=result.stop_reason,
+                checkpoint_id=result.checkpoint_id,
             )
-            self._tally.over = True
+            self._tally.close()
 
-    def _next(self) -> int:
-        self._tally.seq += 1
-        return self._tally.seq
+    def _say(self, kind: Callable[..., GraphEvent], **told: object) -> None:
+        """Tell the next event, if the run is not over."""
+        tally = self._tally
+        with self._lock:
+            if not tally.over:
+                tally.seq += 1
+                self._tell(kind(**self._origin, seq=tally.seq, **told))
 
 
 def _patient(emit: Emit, mailbox: "Mailbox") -> Emit:

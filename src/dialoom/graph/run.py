@@ -13,16 +13,18 @@ from dialoom.graph.batch import batch_of, gather, is_waiting
 from dialoom.graph.commit import Outcome, Step, accept_input, conclude, conclude_lone
 from dialoom.graph.context import Nest, NodeContext
 from dialoom.graph.errors import GraphChangedError
+from dialoom.graph.frontier import TaskNote
 from dialoom.graph.lane import Lane, is_dict, read
 from dialoom.graph.ledger import Ledger, Saver
 from dialoom.graph.memo import Memo
-from dialoom.graph.memos import Memos
+from dialoom.graph.memos import ENDED, Memos
+from dialoom.graph.ops import Op
 from dialoom.graph.options import RunOptions
-from dialoom.graph.position import AT_START, Start, find, refuse_odd, thread_of
+from dialoom.graph.position import Start, find, refuse_odd, thread_of
 from dialoom.graph.publish import Emit, Origin, Publisher
 from dialoom.graph.result import NodeError, RunResult, StopReason
 from dialoom.graph.setup import Setup
-from dialoom.graph.state import settled
+from dialoom.graph.state import EMPTY, settled
 from dialoom.graph.stop import StopSignal
 from dialoom.graph.table import NodeSpec
 from dialoom.graph.trouble import error_of, refused
@@ -31,7 +33,8 @@ from dialoom.graph.turns import Turn
 if TYPE_CHECKING:
     from dialoom.graph.mailbox import Mailbox
 
-_COUNTING = Lock()
+_SHARED = Lock()
+"""Held for what a run makes or counts where several of its threads may: seldom, so one serves all runs."""
 
 
 class Run:
@@ -39,8 +42,8 @@ class Run:
 
     __slots__ = (
         "_errors", "_goes_straight", "_has_begun", "_known_thread", "_ledger", "_memos", "_ns", "_orphans",
-        "_outer", "_start", "_turn", "chance", "clock", "options", "publisher", "run_id", "setup", "stop",
-        "thread_id",
+        "_outer", "_rewrites", "_start", "_turn", "chance", "clock", "options", "publisher", "run_id",
+        "setup", "stop", "thread_id",
     )  # fmt: skip
 
     def __init__(
@@ -76,7 +79,8 @@ class Run:
         self._orphans = 0
         self._goes_straight = self._has_begun = False
         self._turn: Turn | None = None
-        self._memos = Memos(self._ns)
+        self._rewrites: tuple[Op, ...] = ()
+        self._memos: Memos | None = None  # most runs remember nothing
 
     @staticmethod
     async def carry(begin: Callable[[], "Run"], lane_of: Callable[["Run"], Lane]) -> RunResult:
@@ -93,7 +97,8 @@ class Run:
         lane, ledger = lane_of(self), self._ledger
         reason: StopReason | None = None
         try:
-            reason = await self._begin(lane)
+            begun = self._depart(lane) if self._is_new else await self._arrive(lane)
+            reason = await self._bring_in(lane, begun) if isinstance(begun, Step) else begun
             while reason is None:
                 spec = self._lone(may_block=lane.may_block)
                 if spec is None:
@@ -102,7 +107,7 @@ class Run:
                 lane.begin_nodes()
                 try:
                     output: Any = spec.fn(
-                        NodeContext(self, spec.name, ledger.position.state, ledger.steps + 1, _unheard)
+                        NodeContext(self, spec.name, ledger.state, ledger.steps + 1, _unheard)
                     )
                     if spec.is_async:
                         output = await output
@@ -125,24 +130,36 @@ class Run:
             raise lane.cancelled
         return result.raise_for_error() if self.options.raise_on_error else result
 
-    async def _begin(self, lane: Lane) -> StopReason | None:
-        """Come to where the run starts, and bring its input in; returns why it ends with that."""
-        reason: StopReason | None = None
-        trouble: NodeError | None = None
-        if not self._is_new:
-            reason = await self._wait_for_turn(lane)
-            trouble = await self._find(lane) if reason is None else self._turned_away(reason)
-        ledger = self._ledger
+    async def _arrive(self, lane: Lane) -> Step | StopReason | None:
+        """Come to where a thread or a checkpoint stands, when it is this run's turn; then `_depart`."""
+        reason = await self._wait_for_turn(lane)
+        trouble = await self._find(lane) if reason is None else self._turned_away(reason)
+        return self._depart(lane, reason, trouble)
+
+    def _depart(
+        self, lane: Lane, reason: StopReason | None = None, trouble: NodeError | None = None
+    ) -> Step | StopReason | None:
+        """Begin; returns why the run ends with that, or the step that brings the input in when it takes more.
+
+        There is a `reason` or a `trouble` when the run did not get to where it is to start.
+        """
+        ledger, publisher = self._ledger, self.publisher
         self._goes_straight = (
-            self.publisher is None
+            publisher is None
             and self.options.schedule == "superstep"
             and (lane.may_block or not ledger.blocking)
         )
         self._has_begun = True
-        if self.publisher is not None and self._outer is None:
-            self.publisher.run_begin(self.setup.table.name)
+        if publisher is not None and self._outer is None:
+            publisher.run_begin(self.setup.table.name)
         failure = None if trouble is None else self._fail(0, (trouble,))
-        return reason or failure or await self._enter(lane)
+        if (ended := reason or failure) is not None:
+            return ended
+        step = self._entered()
+        if step.errors or not step.finished or ledger.store is not None or publisher is not None:
+            return step
+        ledger.stand_on(step, 0, None)
+        return None
 
     async def _wait_for_turn(self, lane: Lane) -> StopReason | None:
         """Wait for this run's turn on its thread; returns why it never came."""
@@ -188,15 +205,18 @@ class Run:
             self._outer.heartbeat()
 
     def orphaned(self) -> None:
-        with _COUNTING:
+        with _SHARED:
             self._orphans += 1
 
     def memo(self, context: NodeContext) -> Memo:
         """Return what the task of `context` remembers. Raises Cancelled when its superstep is over."""
         if context.step != self._ledger.steps + 1:
             raise Cancelled
-        key, notes = (context.node, context.item), self._ledger.position.frontier.notes
-        return self._memos.of(key, notes, self._ledger.keep, blocking=self._ledger.blocking)
+        key, notes = (context.node, context.item), self._ledger.frontier.notes
+        if (memos := self._memos) is None:
+            with _SHARED:
+                memos = self._memos = self._memos or Memos(self._ns)
+        return memos.of(key, notes, self._ledger.keep, blocking=self._ledger.blocking)
 
     def nest(self, context: NodeContext) -> Nest:
         at = "" if context.item is None else f"[{context.item}]"
@@ -220,28 +240,31 @@ class Run:
     async def _find(self, lane: Lane) -> NodeError | None:
         """Take the starting position; returns what kept the store from giving it."""
         try:
-            self._ledger.position = await find(self.setup, lane, self._start, self._known_thread)
+            position = await find(self.setup, lane, self._start, self._known_thread)
         except (UsageError, GraphChangedError):
             raise
         except Exception as error:  # noqa: BLE001 - seam: stores are foreign code
             return error_of("", error, prefix="could not read the thread: ")
+        self._ledger.begin_at(position)
+        self._rewrites = position.rewrites
         return None
 
-    async def _enter(self, lane: Lane) -> StopReason | None:
-        """Bring the input in as checkpoint 0; a thread resumed with nothing new to say needs none."""
-        position, start = self._ledger.position, self._start
-        step = self.setup.entry if position is AT_START and not start.inputs else None
-        if step is None:
-            step = accept_input(self.setup.table, position.state, position.frontier, start.inputs or {})
-        if position.rewrites and step.finished:
-            step = msgspec.structs.replace(step, ops=(*position.rewrites, *step.ops))
+    def _entered(self) -> Step:
+        """Return the step that brings the input in; without operations when a thread is only to go on."""
+        ledger, start, rewrites = self._ledger, self._start, self._rewrites
+        if ledger.state is EMPTY and not start.inputs and (entry := self.setup.entry) is not None:
+            return entry
+        step = accept_input(self.setup.table, ledger.state, ledger.frontier, start.inputs or {})
+        return (
+            msgspec.structs.replace(step, ops=(*rewrites, *step.ops)) if rewrites and step.finished else step
+        )
+
+    async def _bring_in(self, lane: Lane, step: Step) -> StopReason | None:
+        """Commit what brings the input in as checkpoint 0, where there is anything to it."""
         failure = self._fail(0, step.errors) if step.errors else None
         if not step.finished:
             return failure
-        if self._ledger.store is None and self.publisher is None:
-            self._ledger.stand_on(step, 0, None)
-            return failure
-        silent = start.is_silent and not step.ops
+        silent = self._start.is_silent and not step.ops
         return await self._commit(lane, step, 0, silent=silent) or failure
 
     def _advance(self, name: str, output: Any) -> Step | StopReason | None:
@@ -251,8 +274,8 @@ class Run:
         """
         ledger = self._ledger
         number = ledger.steps + 1
-        if is_dict(output) and not self._memos.open:
-            step = conclude_lone(self.setup.table, ledger.position.state, name, output)
+        if is_dict(output) and (self._memos is None or not self._memos.open):
+            step = conclude_lone(self.setup.table, ledger.state, name, output)
         else:
             step = self._concluded([read(name, output)])
         if step.errors or step.halt or not step.finished:
@@ -267,7 +290,7 @@ class Run:
     def _lone(self, *, may_block: bool) -> NodeSpec | None:
         """Return the node that is all there is to run next and can be run straight from the loop."""
         ledger = self._ledger
-        frontier = ledger.position.frontier
+        frontier = ledger.frontier
         if not self._goes_straight or len(frontier.ready) != 1 or ledger.steps >= self.options.max_steps:
             return None
         spec = self.setup.table.nodes[frontier.ready[0]]
@@ -277,14 +300,14 @@ class Run:
 
     async def _one_superstep(self, lane: Lane) -> Step:
         """Carry out a superstep of any kind."""
-        table, position, number = self.setup.table, self._ledger.position, self._ledger.steps + 1
-        frontier = position.frontier
+        table, ledger, number = self.setup.table, self._ledger, self._ledger.steps + 1
+        frontier = ledger.frontier
         if table.has_maps or frontier.sends or frontier.notes:
             return await self._in_batch(lane, number)
         tasks = [
             (
                 table.nodes[name],
-                NodeContext(self, name, position.state, number, self.emitter(name, None, number)),
+                NodeContext(self, name, ledger.state, number, self.emitter(name, None, number)),
             )
             for name in frontier.ready
         ]
@@ -292,13 +315,17 @@ class Run:
 
     def _concluded(self, outcomes: Sequence[Outcome]) -> Step:
         """Return what the superstep at hand, none of whose tasks is part of a map, comes to."""
-        notes = self._memos.close() if self._memos.open else ()
-        position = self._ledger.position
-        return conclude(self.setup.table, position.state, position.frontier, outcomes, notes)
+        ledger, notes = self._ledger, self._noted()
+        return conclude(self.setup.table, ledger.state, ledger.frontier, outcomes, notes)
+
+    def _noted(self) -> Sequence[TaskNote]:
+        """Return what the tasks of the superstep at hand have noted; they can note no more."""
+        memos = self._memos
+        return memos.close() if memos is not None and memos.open else ()
 
     async def _settle(self, lane: Lane, step: Step) -> StopReason | None:
         """Commit the superstep that was carried out, and tell of it; returns why the run ends with it."""
-        number, before, publisher = self._ledger.steps + 1, self._ledger.position.frontier, self.publisher
+        number, before, publisher = self._ledger.steps + 1, self._ledger.frontier, self.publisher
         reason: StopReason | None = None
         if publisher is not None:
             publisher.close_nodes(number)
@@ -315,15 +342,15 @@ class Run:
 
     async def _in_batch(self, lane: Lane, number: int) -> Step:
         """Carry out a superstep in which not every task is simply a node."""
-        table, position = self.setup.table, self._ledger.position
-        batch = batch_of(table, position.state, position.frontier)
+        table, ledger = self.setup.table, self._ledger
+        batch = batch_of(table, ledger.state, ledger.frontier)
         tasks = [
             (
                 table.nodes[unit.node],
                 NodeContext(
                     self,
                     unit.node,
-                    position.state,
+                    ledger.state,
                     number,
                     self.emitter(unit.node, unit.item, number),
                     unit.input,
@@ -333,14 +360,14 @@ class Run:
             for unit in batch.units
         ]
         outcomes = await lane.run_nodes(tasks)
-        whole, notes = gather(table, batch, outcomes, self._memos.close())
-        return conclude(table, position.state, self._ledger.position.frontier, whole, notes)
+        whole, notes = gather(table, batch, outcomes, self._noted())
+        return conclude(table, ledger.state, ledger.frontier, whole, notes)
 
     def _why_stop(self) -> StopReason | None:
-        frontier = self._ledger.position.frontier
+        frontier = self._ledger.frontier
         if not frontier.ready and not frontier.sends:
             return "finished"
-        if frontier.notes and is_waiting(self.setup.table, self._ledger.position.state, frontier):
+        if frontier.notes and is_waiting(self.setup.table, self._ledger.state, frontier):
             return "interrupted"
         return self.stop.reason or ("max_steps" if self._ledger.steps >= self.options.max_steps else None)
 
@@ -348,7 +375,7 @@ class Run:
         self, lane: Lane, step: Step, number: int, *, silent: bool = False
     ) -> StopReason | None:
         """Make `step` durable unless it is `silent`, stand on it, tell it; returns what kept it from it."""
-        ledger, before, checkpoint = self._ledger, self._ledger.position.frontier, None
+        ledger, before, checkpoint = self._ledger, self._ledger.frontier, None
         if ledger.store is not None and not silent:
             try:
                 checkpoint = await lane.in_store(lambda: ledger.put(step, number), blocking=ledger.blocking)
@@ -360,7 +387,7 @@ class Run:
                 fresh = [each for each in step.frontier.interrupts if each not in before.interrupts]
                 self.publisher.interrupted(number, fresh)
             changed = tuple(dict.fromkeys(op.channel for op in step.ops))
-            self.publisher.step_committed(number, step.finished, changed, ledger.position.checkpoint_id)
+            self.publisher.step_committed(number, step.finished, changed, ledger.checkpoint_id)
         return None
 
     def _unsaved(self, error: Exception, number: int) -> StopReason:
@@ -375,16 +402,18 @@ class Run:
         return self.stop.reason or "error"
 
     def _finish(self, reason: StopReason) -> RunResult:
-        self._memos.end()
+        with _SHARED:
+            memos = self._memos = self._memos or ENDED
+        memos.end()
         result = RunResult(
-            state=settled(self._ledger.position.state),
+            state=settled(self._ledger.state),
             stop_reason=reason,
             steps=self._ledger.steps,
             run_id=self.run_id,
             thread_id=self.thread_id,
-            checkpoint_id=self._ledger.position.checkpoint_id,
+            checkpoint_id=self._ledger.checkpoint_id,
             errors=self._errors,
-            interrupts=self._ledger.position.frontier.interrupts,
+            interrupts=self._ledger.frontier.interrupts,
             orphans=self._orphans,
         )
         if self.publisher is not None and self._outer is None and self._has_begun:

@@ -23,8 +23,9 @@ EMPTY = State()
 
 def settled(state: State) -> State:
     """Return `state` with logs as plain read-only lists: ready for JSON, sharing nothing with a run."""
-    if any(isinstance(value, AppendLog) for value in state.values()):
-        return State({name: settled_value(value) for name, value in state.items()})
+    for value in state.values():
+        if type(value) is AppendLog:
+            return State({name: settled_value(value) for name, value in state.items()})
     return state
 
 
