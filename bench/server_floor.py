@@ -29,14 +29,15 @@ async def _frames() -> AsyncGenerator[bytes]:
 
 
 async def publish(request: Request) -> Response:
-    count = (await request.json())["count"]
+    asked = await request.json()
+    count = asked["count"]
     for at in range(count):
         name = "last" if at + 1 == count else "TEXT_MESSAGE_CONTENT"
         event = {"type": name, "messageId": "m1", "delta": "some words", "seq": at}
         frame = f"id: {at}\ndata: {json.dumps(event)}\n\n".encode()
         for queue in QUEUES:
             queue.put_nowait(frame)
-        await asyncio.sleep(0.002)
+        await asyncio.sleep(asked["apart"])
     return Response(status_code=204)
 
 

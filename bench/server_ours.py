@@ -28,11 +28,12 @@ def publishing(app: ASGIApp, hub: EventHub) -> ASGIApp:
         if scope["type"] != "http" or scope["path"] != "/api/v1/publish":
             await app(scope, receive, send)
             return
-        count: int = (await Request(scope, receive).json())["count"]
+        asked = await Request(scope, receive).json()
+        count: int = asked["count"]
         for at in range(count):
             name = "last" if at + 1 == count else "TEXT_MESSAGE_CONTENT"
             hub.publish("bench", {"type": name, "messageId": "m1", "delta": "some words"}, runId="r1")
-            await asyncio.sleep(0.002)
+            await asyncio.sleep(asked["apart"])
         await Response(status_code=204)(scope, receive, send)
 
     return call

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from contextlib import closing
 from typing import Any
 
 from hypothesis import given, settings
@@ -126,6 +127,44 @@ async def test_a_follower_is_woken_by_an_event_by_a_quiet_while_and_by_the_end()
     restless.close()
 
 
+async def test_what_happens_fast_wakes_a_follower_once_and_what_comes_after_a_pause_at_once() -> None:
+    hub = EventHub(pace=0.01)
+    follower, woken, late = hub.subscribe(["a"]), list[list[Any]](), asyncio.Event()
+
+    async def follow() -> None:
+        while not woken or woken[-1] != [99]:
+            woken.append(values(await follower.wait()))
+            if len(woken) == 3:
+                late.set()
+
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+        group.create_task(follow())
+        await settle()
+        hub.publish("a", said(0))
+        await settle()
+        for value in range(1, 99):
+            hub.publish("a", said(value))
+        await late.wait()
+        hub.publish("a", said(99))
+    follower.close()
+    assert woken == [[], [0], list(range(1, 99)), [99]]
+
+
+async def test_what_waits_for_its_moment_is_told_when_the_server_ends() -> None:
+    hub = EventHub(pace=3600)
+    follower = hub.subscribe(["a"])
+    assert await follower.wait() == []
+    hub.publish("a", said(1))
+    assert values(await follower.wait()) == [1]
+    waiting = asyncio.ensure_future(follower.wait())
+    hub.publish("a", said(2))
+    await settle()
+    assert not waiting.done()
+    hub.close()
+    assert values(await waiting) == [2]
+    follower.close()
+
+
 def test_half_a_character_never_reaches_the_wire() -> None:
     assert encode_event(said("\ud83d x \ud83d\ude00")) == (
         '{"type": "CUSTOM", "name": "said", "value": "\ufffd x 😀"}'.encode()
@@ -158,7 +197,8 @@ def test_however_one_leaves_and_comes_back_nothing_is_missed_or_told_twice(
 
 def _catch_up(hub: EventHub, cursor: str, seen: list[int], resynced: int) -> tuple[str, int]:
     async def read() -> list[bytes]:
-        return hub.subscribe(["a"], after=cursor).frames()
+        with closing(hub.subscribe(["a"], after=cursor)) as follower:
+            return follower.frames()
 
     for event in events(asyncio.run(read())):
         if event["name"] == "resync":
