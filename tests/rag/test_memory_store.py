@@ -1,6 +1,8 @@
 """The in-memory store: the contract, and its life as one JSON file."""
 
+import errno
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -166,3 +168,19 @@ def test_half_a_character_is_refused_where_no_file_can_hold_it(tmp_path: Path) -
     with pytest.raises(UsageError, match="a chunk holds half a surrogate pair; replace it before storing"):
         store.save(tmp_path / "kb.json")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_index_that_the_disk_did_not_take_leaves_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "index.json"
+    filled().save(path)
+    old = path.read_bytes()
+
+    def fail(_descriptor: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(StoreError, match="cannot be written"):
+        InMemoryVectorStore().save(path)
+    assert (path.read_bytes(), [each.name for each in tmp_path.iterdir()]) == (old, ["index.json"])

@@ -299,9 +299,9 @@ async def test_what_cannot_work_is_refused_before_any_work(folder: Path, store: 
         await sync("", store)  # type: ignore[arg-type]  # a variable that is not set
     with pytest.raises(UsageError, match="the path is None; name a file or folder"):
         await sync(None, store)  # type: ignore[arg-type]  # what a program may do
-    assert store.manifest is None
     with pytest.raises(LoadError, match="check the path"):
         await sync(folder / "missing", store)
+    assert store.manifest is None
     write(folder, "a.txt", "alpha")
     await sync(folder, store)
     with pytest.raises(ManifestMismatchError, match="dim 64, not 128"):

@@ -1,7 +1,9 @@
 """What a server offers: knowledge, graphs and checkpoints, providers, tool servers, its page, its numbers."""
 
 import asyncio
+import errno
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -335,6 +337,22 @@ def test_the_chosen_provider_outlives_a_restart(
     (settings.data / "settings.json").unlink()
     (settings.data / "settings.json").mkdir()
     assert code_of(stocked.put("/api/v1/settings", json=chosen)) == (503, "store")
+
+
+def test_a_choice_that_the_disk_did_not_take_is_not_said_to_be_kept(
+    stocked: TestClient, settings: ServerSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = {"defaultProvider": "down", "disabledProviders": []}
+    assert stocked.put("/api/v1/settings", json=chosen).json() == chosen
+
+    def fail(_descriptor: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    other = {"defaultProvider": "mock", "disabledProviders": []}
+    assert code_of(stocked.put("/api/v1/settings", json=other)) == (503, "store")
+    assert stocked.get("/api/v1/settings").json() == chosen
+    assert json.loads((settings.data / "settings.json").read_bytes()) == chosen
 
 
 def test_health_and_numbers_are_told_and_a_strangers_paths_are_no_rows(

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from dialoom.base.errors import StoreError, UsageError
-from dialoom.base.ids import new_id
+from dialoom.base.files import replace_file
 from dialoom.rag.errors import CorruptIndexError, ManifestMissingError
 from dialoom.rag.manifest import FORMAT, IndexManifest
 from dialoom.rag.store import SourceRecord
@@ -56,7 +56,7 @@ def write_index(path: str | os.PathLike[str], index: IndexFile) -> None:
     )
     target = Path(path)
     try:
-        write_atomically(target, msgspec.json.encode(layout))
+        replace_file(target, msgspec.json.encode(layout))
     except UnicodeEncodeError as error:
         raise UsageError("a chunk holds half a surrogate pair; replace it before storing") from error
     except OSError as error:
@@ -85,32 +85,6 @@ def read_index(path: str | os.PathLike[str]) -> IndexFile | None:
     except (ValueError, RecursionError) as error:
         message = f"{target} is not a whole index; restore it, or remove it and ingest again"
         raise CorruptIndexError(message) from error
-
-
-def write_atomically(target: Path, data: bytes) -> None:
-    """Write a file so that a reader or a crash sees the old content or the new, never a part."""
-    fresh = target.with_name(f".{target.name}.{new_id()}")
-    try:
-        with fresh.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(target)
-    except BaseException:
-        fresh.unlink(missing_ok=True)
-        raise
-    _sync_folder(target.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new name last through a power cut, where folders can be synced at all."""
-    if os.name == "nt":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _parse(data: bytes, target: Path) -> IndexFile:

@@ -115,8 +115,9 @@ class _Sync:
         self._recipe = "/".join((_LOADERS, *_choices(options), chunker.signature()))
 
     async def run(self, root: str, path: str, cancel: CancelScope) -> AsyncGenerator[SyncEvent]:
-        await asyncio.to_thread(self._store.claim, manifest_of(self._embedder, self._chunker))
         found = await asyncio.to_thread(lambda: list(walk_files(path, self._options)))
+        # after the walk, so that a folder that is not there claims nothing
+        await asyncio.to_thread(self._store.claim, manifest_of(self._embedder, self._chunker))
         known = await asyncio.to_thread(self._store.sources, root)
         files = [item for item in found if isinstance(item, FoundFile)]
         skipped = [item for item in found if isinstance(item, Skipped)]

@@ -9,6 +9,7 @@ import msgspec
 
 import dialoom
 from dialoom.base.errors import StoreError
+from dialoom.base.files import replace_file
 from dialoom.base.text import one_line
 from dialoom.dialog import Center, ToolSource
 from dialoom.dialog.settings import capability_names
@@ -286,10 +287,8 @@ def _read(path: Path) -> ServerChoices:
 
 
 def _write(path: Path, content: bytes) -> None:
-    beside = path.with_suffix(".new")
     try:
-        beside.write_bytes(content)
-        beside.replace(path)
+        replace_file(path, content)
     except OSError as error:
         reason = (error.strerror or "error").lower()
         raise StoreError(f"the settings {path} cannot be written ({reason}); free some space") from error
