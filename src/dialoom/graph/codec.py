@@ -56,7 +56,7 @@ class CheckpointCodec:
 
         Raises StoreError naming what cannot be stored.
         """
-        if "state" in omit and checkpoint.parent_id is not None:
+        if checkpoint.frontier.notes and "state" in omit and checkpoint.parent_id is not None:
             checkpoint = msgspec.structs.replace(checkpoint, frontier=without_known(checkpoint.frontier))
         try:
             data = self._encode(self._fields.fields(checkpoint, omit=omit))

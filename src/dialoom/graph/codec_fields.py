@@ -29,7 +29,7 @@ class FieldWriter:
         for name, default, write in self._writes_of(type(value), omit):
             field = getattr(value, name)
             if field is not default and (default is msgspec.NODEFAULT or field != default):
-                written[name] = write(field)
+                written[name] = field if write is _as_it_is else write(field)
         return written
 
     def _writes_of(
@@ -74,8 +74,17 @@ class FieldWriter:
             return lambda value: {**tag, **self.fields(value)}
         if not config.array_like:
             return self.fields
-        writes = [(name, write) for name, _, write in self._writes_of(kind)]
-        return lambda value: [write(getattr(value, name)) for name, write in writes]
+        writes = [
+            (at, write) for at, (_, _, write) in enumerate(self._writes_of(kind)) if write is not _as_it_is
+        ]
+
+        def write_array(value: msgspec.Struct) -> list[Any]:
+            parts = [*msgspec.structs.astuple(value)]
+            for at, write in writes:
+                parts[at] = write(parts[at])
+            return parts
+
+        return write_array
 
     def _tuple(self, inner: tuple[Any, ...]) -> Write:
         if len(inner) == 2 and inner[1] is ...:

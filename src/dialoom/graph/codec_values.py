@@ -19,7 +19,6 @@ from dialoom.graph.state import State
 MAX_DEPTH: Final = 200
 TAG: Final = "$type"
 _PLAIN: Final = frozenset({str, bool, type(None)})
-_STR: Final = frozenset({str})
 _INT_RANGE: Final = (-(2**63), 2**64)
 
 Handler = Callable[[Any, int], Any]
@@ -127,7 +126,10 @@ class ValueWriter:
         return lambda value, depth: self._tag(name, [self.value(item, depth) for item in value])
 
     def _dict(self, value: Mapping[Any, Any], depth: int) -> Any:
-        if {*map(type, value)} <= _STR and not (self._text and TAG in value):
+        for key in value:  # no set of types or generator, which cost more than the few keys there mostly are
+            if type(key) is not str or (self._text and key == TAG):
+                break
+        else:
             if self._careful:
                 return {_checked_text(key): self.value(item, depth) for key, item in value.items()}
             plain = self._plain  # looked up here, because most items are text and a call costs as much again

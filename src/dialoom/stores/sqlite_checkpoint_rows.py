@@ -12,6 +12,7 @@ LAST: Final = 4294967295
 
 # a row whose predecessor is not there, is another or has been rebased has no id, so it is ignored; as a
 # SELECT from the table it goes into, this would cost as much again
+_ADD: Final = "INSERT INTO checkpoint VALUES (?, ?, ?, ?, ?, ?, ?)"
 _FOLLOW: Final = (
     "INSERT OR IGNORE INTO checkpoint VALUES"
     " (?1, (SELECT ?2 FROM checkpoint WHERE place = ?1 - 1 AND id = ?8 AND base = ?4), ?3, ?4, ?5, ?6, ?7)"
@@ -87,7 +88,7 @@ def add_thread(connection: sqlite3.Connection, thread_id: str) -> int:
 
 def add_row(connection: sqlite3.Connection, number: int, head: Head, created: float, body: bytes) -> None:
     connection.execute(
-        "INSERT INTO checkpoint VALUES (?, ?, ?, ?, ?, ?, ?)",
+        _ADD,
         (place_of(number, head.version), head.id, created, head.base, head.size, head.since, body),
     )
 
@@ -95,24 +96,31 @@ def add_row(connection: sqlite3.Connection, number: int, head: Head, created: fl
 def add_following(connection: sqlite3.Connection, rows: Sequence[tuple[Spot, Checkpoint, bytes]]) -> bool:
     """Add rows, each given as the spot it makes, where the row before is the parent and has the same base.
 
-    False when some are not like that or are there already; even then the others are added.
+    Of the rows of one thread each is given after the one it follows. False, having added the first ones of
+    some threads at most, when a row is not like that or is there already.
     """
-    values = [
-        (
-            place_of(spot.number, spot.head.version),
-            spot.head.id,
+    begun: set[int] = set()
+    following: list[Sequence[Any]] = []
+    for spot, checkpoint, body in rows:
+        number, head = spot
+        values = (
+            number << 32 | head.version,
+            head.id,
             checkpoint.created,
-            spot.head.base,
-            spot.head.size,
-            spot.head.since,
+            head.base,
+            head.size,
+            head.since,
             body,
-            checkpoint.parent_id,
         )
-        for spot, checkpoint, body in rows
-    ]
-    if len(values) == 1:
-        return connection.execute(_FOLLOW, values[0]).rowcount == 1
-    return connection.executemany(_FOLLOW, values).rowcount == len(values)
+        if number in begun:
+            following.append(values)
+            continue
+        begun.add(number)
+        if connection.execute(_FOLLOW, (*values, checkpoint.parent_id)).rowcount != 1:
+            return False
+    if following:
+        connection.executemany(_ADD, following)
+    return True
 
 
 def read_chain(connection: sqlite3.Connection, thread_id: str, upto: int = LAST) -> Sequence[Row]:

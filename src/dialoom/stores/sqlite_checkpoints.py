@@ -183,23 +183,26 @@ class SqliteCheckpointStore:
 
     def _transact(self, group: Sequence[Saving]) -> Sequence[Exception | None]:
         self._check_open()
-        if len(group) == 1 and self._follow(group):
+        if len(group) == 1 and self._follow(group, 0):
             return [None]
+        refusals: list[Exception | None] = []
         with _transaction(self._writer):
-            if len(group) > 1 and self._follow(group):
-                return [None] * len(group)
-            # those it did add are held by now, which is no reason to refuse them
-            return [self._attempt(each) for each in group]
+            while (at := len(refusals)) < len(group):
+                followed = self._follow(group, at) if len(group) > 1 else 0
+                # or the first of the others; it may have been added just now, which is no reason to refuse it
+                refusals += [None] * followed or [self._attempt(group[at])]
+        return refusals
 
-    def _follow(self, group: Sequence[Saving]) -> bool:
+    def _follow(self, group: Sequence[Saving], start: int) -> int:
         """Add what changed, in one statement each, which is all most supersteps need.
 
-        False when there is more to decide: a thread this store has not written to yet, or that another
-        process has; a branch; a snapshot that is due.
+        Returns how many of `group` from `start` on were added. Not one for which there is more to decide: a
+        thread this store has not written to yet, or that another process has; a branch; a due snapshot.
         """
         ahead: dict[str, Spot] = {}
         rows: list[tuple[Spot, Checkpoint, bytes]] = []
-        for checkpoint, blob in group:
+        for at in range(start, len(group)):
+            checkpoint, blob = group[at]
             thread_id = checkpoint.thread_id
             spot = ahead.get(thread_id) or self._spots.pop(thread_id, None)
             if (
@@ -208,13 +211,13 @@ class SqliteCheckpointStore:
                 or checkpoint.parent_id is None
                 or not is_delta(spot.head, checkpoint, blob.size)
             ):
-                return False
-            ahead[thread_id] = Spot(spot.number, after(spot.head, checkpoint, blob.size, delta=True))
-            rows.append((ahead[thread_id], checkpoint, blob.data))
+                break
+            ahead[thread_id] = spot = Spot(spot.number, after(spot.head, checkpoint, blob.size, delta=True))
+            rows.append((spot, checkpoint, blob.data))
         if not add_following(self._writer, rows):
-            return False
+            return 0
         self._spots |= ahead
-        return True
+        return len(rows)
 
     def _attempt(self, saving: Saving) -> StoreError | None:
         """Save one within the transaction; returns why it is refused, having written nothing."""
