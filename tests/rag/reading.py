@@ -37,12 +37,18 @@ def growing_less_than(megabytes: float) -> Generator[None]:
     """So much more memory than before is never needed at once here, whatever was needed earlier."""
     if not Path("/proc/self/clear_refs").exists():
         pytest.skip("only Linux tells how much memory a part of a program needed")
-    Path("/proc/self/clear_refs").write_text("5")  # forget the largest there was
-    before = _largest_mb()
+    before = largest_from_now()
     yield
-    assert _largest_mb() - before < megabytes
+    assert largest_mb() - before < megabytes
 
 
-def _largest_mb() -> float:
+def largest_from_now() -> float:
+    """Forget how much memory this process needed at most until now; return how much it has, in MB."""
+    Path("/proc/self/clear_refs").write_text("5")
+    return largest_mb()
+
+
+def largest_mb() -> float:
+    """Return how much memory this process needed at most."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) / 1024

@@ -40,7 +40,7 @@ LEFT = frozenset(
         "query-empty",  # run below: it is about questions, not vectors
     }
 )
-LEFT_AREAS = frozenset({"url"})  # run in test_url.py
+LEFT_AREAS = frozenset({"url"})  # run against real servers in test_url_cases.py
 
 Case = Mapping[str, Any]
 

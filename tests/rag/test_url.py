@@ -1,8 +1,6 @@
-"""Web pages as documents: the shared cases of the guard, and what load_document makes of a page."""
+"""Web pages as documents: what load_document makes of a page."""
 
 import asyncio
-import socket
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,68 +11,16 @@ from dialoom.rag import LoadError, LoadOptions, load_document
 from dialoom.rag.loaders import BlockedUrlError, Loaded, Source, UrlLoader
 from dialoom.rag.types import Document
 from dialoom.testing.wire import WireReply, WireServer
-from tests.net.scripted import HTML, Hop, ScriptedFetcher
+from tests.net.scripted import Hop, ScriptedFetcher
+from tests.net.test_guard import Names
 from tests.rag.small_pdf import small_pdf
-from tests.rag.test_cases import CASES, every_case
 
 PUBLIC = "93.184.216.34"
 PAGE = b"<html><title>Fees</title><body><h1>Fees</h1><p>Nine <b>euros</b>.</p></body></html>"
 
 
-class CaseNames:
-    """The name server of a case: an answer, or one answer after the other."""
-
-    def __init__(self, names: Mapping[str, Sequence[Any]]) -> None:
-        self.names = names
-        self.asked: list[str] = []
-
-    async def resolve(self, host: str) -> Sequence[str]:
-        self.asked.append(host)
-        answers = self.names.get(host)
-        if answers is None:
-            raise socket.gaierror(socket.EAI_NONAME, "not known")
-        return answers[self.asked.count(host) - 1] if isinstance(answers[0], list) else answers
-
-
-def hop_of(step: Mapping[str, Any]) -> Hop:
-    headers = dict(step.get("headers", HTML if step["status"] == 200 else {}))
-    if "location" in step:
-        headers["location"] = step["location"]
-    body: tuple[bytes, ...] = (b"hello",)
-    if "body_file" in step:
-        body = ((CASES / step["body_file"]).read_bytes(),)
-    elif "body_repeat" in step:
-        text, count = step["body_repeat"]
-        body = (text.encode() * 50_000,) * (count // 50_000)
-    return Hop(status=step["status"], headers=headers, body=body, peer=step.get("peer", ""))
-
-
-def url_cases() -> list[Any]:
-    found = [pytest.param(case, id=case["id"]) for case in every_case() if case["op"] == "guard"]
-    skip = pytest.mark.skip(reason=f"THE SHARED CASES ARE NOT AT {CASES}: set DIALOOM_SHARED")
-    return found or [pytest.param({}, marks=skip, id="shared")]
-
-
-@pytest.mark.parametrize("case", url_cases())
-def test_guard(case: Mapping[str, Any]) -> None:
-    asked, expect = case["input"], case["expect"]
-    names = CaseNames(asked["dns"])
-    fetcher = ScriptedFetcher(*map(hop_of, asked["hops"]))
-    if not expect["allow"]:
-        with pytest.raises(BlockedUrlError) as caught:
-            UrlLoader(fetcher, resolver=names).load(asked["url"])
-        assert (caught.value.code, caught.value.reason) == (expect["reason"], expect["reason"])
-        return
-    loaded = UrlLoader(fetcher, resolver=names).load(asked["url"])
-    first = next(iter(asked["dns"].values()))[0]
-    assert [address for _, address in fetcher.asked] == [first[0] if isinstance(first, list) else first]
-    assert len(names.asked) == 1
-    if case["id"] == "url-charset-header-wins":
-        assert "退款需要三个工作日" in loaded.documents[0].text
-
-
 def options(fetcher: ScriptedFetcher, **fields: object) -> LoadOptions:
-    return LoadOptions(url_fetcher=fetcher, url_resolver=CaseNames({"a.test": [PUBLIC]}), **fields)
+    return LoadOptions(url_fetcher=fetcher, url_resolver=Names(a_test=[PUBLIC]), **fields)
 
 
 def one_page(body: bytes, kind: str, url: str = "https://a.test/x", **fields: object) -> Document:
@@ -118,7 +64,7 @@ def test_fetcher_resolver_and_extractor_are_yours_to_replace() -> None:
             text = source.data.decode().upper()
             return Loaded(source=source.id, documents=[Document(id=source.id, text=text)])
 
-    fetcher, names = ScriptedFetcher(Hop(body=(b"nine",))), CaseNames({"b.test": ["1.1.1.1"]})
+    fetcher, names = ScriptedFetcher(Hop(body=(b"nine",))), Names(b_test=["1.1.1.1"])
     loaded = UrlLoader(fetcher, resolver=names, extractor=Shouting()).load("http://b.test/")
     assert [document.text for document in loaded.documents] == ["NINE"]
     assert (fetcher.asked, names.asked) == ([("http://b.test/", "1.1.1.1")], ["b.test"])
