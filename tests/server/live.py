@@ -108,5 +108,12 @@ def kinds(events: list[dict[str, Any]]) -> list[str]:
     return [event.get("name", event["type"]) for event in events]
 
 
+async def agui(live: Live, **asked: Any) -> list[dict[str, Any]]:
+    """Run the thread t1 over AG-UI, or join its run; return the events up to the end."""
+    answer = await live.client.post("/agui/dialog", json={"threadId": "t1", "runId": "r1", **asked})
+    assert answer.status_code == 200, answer.text
+    return [json.loads(line[6:]) for line in answer.text.split("\n\n") if line.startswith("data: ")]
+
+
 def copied(parts: Parts, **fields: Any) -> Parts:
     return msgspec.structs.replace(parts, **fields)

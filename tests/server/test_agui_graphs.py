@@ -194,6 +194,15 @@ async def test_leaving_stops_no_graph_and_who_comes_late_joins_it(
             ]  # fmt: skip
 
 
+async def test_clients_that_come_all_at_once_are_told_the_beginning_once_each(
+    parts: Parts, graphs: dict[str, Graph], tmp_path: Path
+) -> None:
+    async with served(copied(parts, graphs=graphs), tmp_path) as live:
+        asked = {"threadId": "t1", "runId": "r"}
+        answers = await asyncio.gather(*(live.client.post("/agui/flaky", json=asked) for _ in range(8)))
+    assert [answer.text.count("RUN_STARTED") for answer in answers] == [1] * 8
+
+
 async def test_a_run_of_a_graph_is_stopped_by_a_call_and_by_the_end_of_the_server(
     parts: Parts, graphs: dict[str, Graph], steps: Steps, tmp_path: Path
 ) -> None:

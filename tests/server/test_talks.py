@@ -287,6 +287,7 @@ def test_a_round_of_tools_is_told_call_by_call() -> None:
     assert [each.get("name", each["type"]) for each in events] == [
         "RUN_STARTED",
         "STEP_STARTED",
+        "STEP_FINISHED",
         "STEP_STARTED",
         "TOOL_CALL_START",
         "TOOL_CALL_ARGS",

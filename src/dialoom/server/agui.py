@@ -7,7 +7,7 @@ the answer so far, and the rest. Leaving stops nothing.
 
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Annotated
+from typing import Annotated, cast
 
 import msgspec
 from starlette.responses import Response
@@ -21,21 +21,30 @@ from dialoom.server.agui_stream import Fields, Followed, RunName, ThreadId, agui
 from dialoom.server.hub import Event, EventHub, Subscription
 from dialoom.server.problems import ProblemError
 from dialoom.server.routes import AnyRoute, Call, Nothing, Route
-from dialoom.server.run_tale import RunView
+from dialoom.server.run_tale import RunView, interrupted
 from dialoom.server.shown import Shelf, Shown, ShownText
 from dialoom.server.sse import MEDIA_TYPE
 from dialoom.server.talks import Talks
 from dialoom.server.watched import WatchedStore
 
 MAX_SNAPSHOT = 200
+_MAX_LOOKS = 20
+"""So many times a run may add an entry while a client that joins it is told of those before."""
 
 
-class AguiMessage(msgspec.Struct, frozen=True):
+class AguiCall(msgspec.Struct, frozen=True):
+    """A tool call that a client has."""
+
+    id: str
+
+
+class AguiMessage(msgspec.Struct, frozen=True, rename="camel"):
     """A message as clients bring it."""
 
     id: Annotated[str, msgspec.Meta(max_length=200)]
     role: str
     content: object = None
+    tool_calls: list[AguiCall] | None = None
 
 
 class AguiText(msgspec.Struct, frozen=True, tag_field="type", tag="text"):
@@ -91,7 +100,9 @@ class Agui:
         except BaseException:
             subscription.close()
             raise
-        followed = Followed(topic=asked.thread_id, run_id=run_id, name=asked.run_id)
+        followed = Followed(
+            topic=asked.thread_id, run_id=run_id, name=asked.run_id, known=_known(asked, prelude)
+        )
         return agui_response(self._hub, subscription, prelude, followed)
 
     async def _ensure(self, thread_id: str) -> None:
@@ -119,21 +130,52 @@ class Agui:
             return await self._join(asked, run_id, subscription), run_id
         elif words.strip():
             await self._talks.send(thread, words, attachments=[], key=asked.messages[-1].id)
-        else:
+        elif (dialog := await self._talks.open(thread)).is_unfinished and not dialog.waiting:
             await self._talks.resume(thread)
+        else:
+            return await self._over(asked), ""
         current = self._talks.newest(thread)
         if current is None:
             raise ProblemError(409, "nothing_to_run", "no run waits for this answer")
         if self._talks.find(current).status == "running":
             return [], current
-        said = await self._join(asked, current, subscription)  # a message that was answered before
-        names = {"threadId": thread, "runId": asked.run_id}
-        return [*said, {"type": "RUN_FINISHED", **names, "outcome": {"type": "success"}}], ""
+        return await self._over(asked), ""  # a message that was answered before
 
     async def _join(self, asked: RunAgentInput, run_id: str, subscription: Subscription) -> list[Event]:
-        shown = (await self._shelf.window(asked.thread_id, before=None, limit=MAX_SNAPSHOT))[1]
+        shown = await self._told(asked.thread_id)
         subscription.frames()  # what happened up to here is in what is said first
-        return list(_joined(asked, shown, self._talks.find(run_id)))
+        said = _joined(asked, [*shown, *_under_way(self._talks.find(run_id))])
+        return [*said, *self._talks.opened(run_id)]
+
+    async def _over(self, asked: RunAgentInput) -> list[Event]:
+        """Return what tells of a thread in which nothing goes on, to the end of its newest run."""
+        said = _joined(asked, await self._told(asked.thread_id))
+        dialog = await self._talks.open(asked.thread_id)
+        names = {"threadId": asked.thread_id, "runId": asked.run_id}
+        outcome = interrupted(dialog.waiting, dialog.waits_until) if dialog.waiting else {"type": "success"}
+        return [*said, {"type": "RUN_FINISHED", **names, "outcome": outcome}]
+
+    async def _told(self, thread: str) -> list[Fields]:
+        """Return the newest messages of a thread, with all that a run under way has made entries of.
+
+        What is an entry and not stored yet would be missing: it is no longer the run's to say.
+        """
+        dialog = await self._talks.open(thread)
+        for _ in range(_MAX_LOOKS):
+            await dialog.save()
+            window, shown = await self._shelf.window(thread, before=None, limit=MAX_SNAPSHOT)
+            if window.total >= dialog.message_count:
+                return [message for each in shown for message in _messages(thread, each)]
+        raise ProblemError(
+            503, "busy", "this run is too fast to join; try again", headers={"Retry-After": "1"}
+        )
+
+
+def _known(asked: RunAgentInput, prelude: list[Event]) -> frozenset[str]:
+    """Return the ids of the tool calls that a client has, by itself and by what it is told first."""
+    brought = {call.id for message in asked.messages for call in message.tool_calls or ()}
+    told = [message for event in prelude for message in cast("list[Fields]", event.get("messages", []))]
+    return frozenset(brought | {call["id"] for message in told for call in message.get("toolCalls", ())})
 
 
 def _words(asked: RunAgentInput) -> str:
@@ -153,20 +195,32 @@ def _words(asked: RunAgentInput) -> str:
                 raise UsageError("only text is taken here; upload files at /api/v1/files") from error
 
 
-def _joined(asked: RunAgentInput, shown: list[Shown], run: RunView) -> Iterator[Event]:
-    """Yield what brings a client that joins late to where the run is."""
+def _joined(asked: RunAgentInput, messages: list[Fields]) -> Iterator[Event]:
+    """Yield what brings a client that joins late to where the thread is."""
     yield {"type": "RUN_STARTED", "threadId": asked.thread_id, "runId": asked.run_id}
-    messages = [_message(asked.thread_id, each) for each in shown]
     yield {"type": "MESSAGES_SNAPSHOT", "messages": messages}
+
+
+def _under_way(run: RunView) -> Iterator[Fields]:
+    """Yield the messages of which a run has said a part."""
+    if run.reasoning:
+        yield _thought(run.message_id, run.reasoning)
     if run.text:
-        yield {"type": "TEXT_MESSAGE_START", "messageId": run.message_id, "role": "assistant"}
-        yield {"type": "TEXT_MESSAGE_CONTENT", "messageId": run.message_id, "delta": run.text}
+        yield {"id": run.message_id, "role": "assistant", "content": run.text}
 
 
-def _message(thread: str, shown: Shown) -> Fields:
+def _thought(message_id: str, reasoning: str) -> Fields:
+    return {"id": f"{message_id}/reasoning", "role": "reasoning", "content": reasoning}
+
+
+def _messages(thread: str, shown: Shown) -> Iterator[Fields]:
+    """Yield what the protocol has in place of an entry; thoughts are messages of their own there."""
     name = f"{thread}/{shown.index}"
     if not isinstance(shown, ShownText):
-        return {"id": name, "role": "activity", "activityType": shown.type, "content": shown.card or {}}
+        yield {"id": name, "role": "activity", "activityType": shown.type, "content": shown.card or {}}
+        return
+    if shown.reasoning:
+        yield _thought(name, shown.reasoning)
     message: Fields = {"id": name, "role": shown.role, "content": shown.content}
     if shown.tool_call_id is not None:
         message["toolCallId"] = shown.tool_call_id
@@ -175,4 +229,4 @@ def _message(thread: str, shown: Shown) -> Fields:
             {"id": each.id, "type": "function", "function": {"name": each.name, "arguments": each.raw}}
             for each in shown.tool_calls
         ]
-    return message
+    yield message

@@ -122,6 +122,9 @@ class AguiGraphs:
         going = _Going()
         self._background.start(self._carry(graph, topic, asked, going), f"graph {topic}")
         self._going[topic] = going
+        # at once: who joins is told by us that it has begun
+        names = {"threadId": asked.thread_id, "runId": going.run_id}
+        self._hub.publish(topic, {"type": "RUN_STARTED", **names}, runId=going.run_id)
         return going
 
     async def _carry(self, graph: Graph, topic: str, asked: RunGraphInput, going: "_Going") -> None:
@@ -129,7 +132,6 @@ class AguiGraphs:
         names = {"threadId": asked.thread_id, "runId": going.run_id}
         options = RunOptions(thread_id=asked.thread_id, control=going.control)
         ending = [_failed(names, *_INTERNAL)]
-        self._hub.publish(topic, {"type": "RUN_STARTED", **names}, runId=going.run_id)
         try:
             if asked.resume:
                 answers = ResumeCommand.many({each.interrupt_id: each.payload for each in asked.resume})
@@ -165,8 +167,7 @@ class _Going:
     def told(self, event: GraphEvent) -> Iterator[Event]:
         """Yield what an event is to those who follow; how a run ends is said once, at its end."""
         match event:
-            case NodeBegin():
-                name = _step(event)
+            case NodeBegin() if (name := _step(event)) not in self._open:
                 self._open[name] = None
                 yield {"type": "STEP_STARTED", "stepName": name}
             case NodeEnd() if _step(event) in self._open:

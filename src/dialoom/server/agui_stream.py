@@ -14,14 +14,19 @@ Fields: TypeAlias = dict[str, Any]
 ThreadId: TypeAlias = Annotated[str, msgspec.Meta(pattern="^[A-Za-z0-9_-]{1,64}$")]
 RunName: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 _ENDS = frozenset({"RUN_FINISHED", "RUN_ERROR"})
+_CALL = frozenset({"TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END"})
 
 
 class Followed(msgspec.Struct, frozen=True, kw_only=True):
-    """A run of one topic: `run_id` as we call it, "" for one that is over, and `name` as its client does."""
+    """A run of one topic: `run_id` as we call it, "" for one that is over, and `name` as its client does.
+
+    The tool calls whose ids are `known` the client has already; told again, their arguments would be doubled.
+    """
 
     topic: str
     run_id: str
     name: str
+    known: frozenset[str] = frozenset()
 
 
 def agui_response(
@@ -46,7 +51,7 @@ async def _lines(
                 event = _event_of(frame)
                 about = event["metadata"]["dialoom"]
                 of_run = about.get("runId", followed.run_id) == followed.run_id
-                if about.get("conversation") != followed.topic or not of_run:
+                if about.get("conversation") != followed.topic or not of_run or _is_known(event, followed):
                     continue
                 if event.get("name") == "resync":  # the end may be among what is no longer there
                     yield _data(_too_late(followed))
@@ -56,6 +61,10 @@ async def _lines(
                 yield _data(event)
                 if event["type"] in _ENDS:
                     return
+
+
+def _is_known(event: Event, followed: Followed) -> bool:
+    return event["type"] in _CALL and event["toolCallId"] in followed.known
 
 
 def _too_late(followed: Followed) -> Event:

@@ -1,11 +1,12 @@
 """One run as AG-UI events, and as what a page that joins late has to be told of it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, TypeAlias, assert_never
 
 import msgspec
 
 from dialoom.conversation.entries import Entry, TextEntry
+from dialoom.conversation.header import to_rfc3339
 from dialoom.dialog import (
     DialogEvent,
     MessageAppended,
@@ -60,10 +61,17 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     error: str
 
 
+def interrupted(card_ids: Iterable[str], until: float | None) -> dict[str, object]:
+    """Return how a run ended that waits for these cards, `until` a moment or for ever."""
+    common = {"reason": "input_required", **({} if until is None else {"expiresAt": to_rfc3339(until)})}
+    return {"type": "interrupt", "interrupts": [{"id": card_id, **common} for card_id in card_ids]}
+
+
 class RunTale:
     """Takes the events of one run in their order; `now` gives the moment as text, `entry` a message.
 
-    `numbers` gives, as a model begins to speak, what numbers the citations in its words.
+    `numbers` gives, as a model begins to speak, what numbers the citations in its words; `until`, when a run
+    waits, the moment at which it is given up.
     """
 
     def __init__(
@@ -74,12 +82,14 @@ class RunTale:
         now: Callable[[], str],
         entry: Callable[[int], Entry],
         numbers: Callable[[], CitationNumbers] = lambda: CitationNumbers(0),
+        until: Callable[[], float | None] = lambda: None,
     ) -> None:
         self.run_id = run_id
         self.conversation_id = conversation_id
         self._now = now
         self._entry = entry
         self._numbers_of_next = numbers
+        self._until = until
         self._numbers = CitationNumbers(0)
         self._started_at = now()
         self._status: RunStatus = "running"
@@ -90,7 +100,7 @@ class RunTale:
         self._code = self._error = ""
         self._round = 0
         self._open: set[str] = set()
-        self._tools_run = False
+        self._step = ""
 
     @property
     def status(self) -> RunStatus:
@@ -115,6 +125,12 @@ class RunTale:
             code=self._code,
             error=self._error,
         )
+
+    def opened(self) -> Iterator[Event]:
+        """Yield the beginnings of what has no end yet: for who comes late, and has what was said of it."""
+        if self._step:
+            yield {"type": "STEP_STARTED", "stepName": self._step}
+        yield from map(self._opened, sorted(self._open))
 
     def pass_on(self) -> None:
         """Know that another run goes on with what this one waited for, or instead of it."""
@@ -148,6 +164,7 @@ class RunTale:
             case RunFailed(code=code, message=message):
                 self._status, self._code, self._error = "failed", code, message
                 yield from self._close_texts()
+                yield from self._leave()
                 yield {"type": "RUN_ERROR", **self._names(), "code": code, "message": message}
             case _:
                 assert_never(event)
@@ -162,40 +179,53 @@ class RunTale:
                 yield from self._think(text)
             case StreamEnded():
                 yield from self._close_texts()
-                yield {"type": "STEP_FINISHED", "stepName": "model"}
+                yield from self._leave()
             case _:
                 assert_never(event)
 
     def _begin_round(self) -> Iterator[Event]:
         """Begin to take an answer in; pieces of one that was not ended are void."""
         yield from self._close_texts()
-        if self._tools_run:
-            self._tools_run = False
-            yield {"type": "STEP_FINISHED", "stepName": "tools"}
+        yield from self._leave()
         self._round += 1
         self._text, self._reasoning = [], []
         self._numbers = self._numbers_of_next()
-        yield {"type": "STEP_STARTED", "stepName": "model"}
+        yield from self._enter("model")
+
+    def _enter(self, step: str) -> Iterator[Event]:
+        if step != self._step:
+            yield from self._leave()
+            self._step = step
+            yield {"type": "STEP_STARTED", "stepName": step}
+
+    def _leave(self) -> Iterator[Event]:
+        if self._step:
+            step, self._step = self._step, ""
+            yield {"type": "STEP_FINISHED", "stepName": step}
 
     def _say(self, text: str) -> Iterator[Event]:
         if not text:
             return
         yield from self._close("REASONING")
-        if "TEXT" not in self._open:
-            yield {"type": "TEXT_MESSAGE_START", "messageId": self._message("TEXT"), "role": "assistant"}
-            self._open.add("TEXT")
+        yield from self._begin_message("TEXT")
         self._text.append(text)
         yield {"type": "TEXT_MESSAGE_CONTENT", "messageId": self._message("TEXT"), "delta": text}
 
     def _think(self, text: str) -> Iterator[Event]:
-        if not self._reasoning:
-            message = self._message("REASONING")
-            yield {"type": "REASONING_MESSAGE_START", "messageId": message, "role": "reasoning"}
-            self._open.add("REASONING")
+        yield from self._begin_message("REASONING")
         self._reasoning.append(text)
         yield {
             "type": "REASONING_MESSAGE_CONTENT", "messageId": self._message("REASONING"), "delta": text,
         }  # fmt: skip
+
+    def _begin_message(self, kind: str) -> Iterator[Event]:
+        if kind not in self._open:
+            self._open.add(kind)
+            yield self._opened(kind)
+
+    def _opened(self, kind: str) -> Event:
+        role = "assistant" if kind == "TEXT" else "reasoning"
+        return {"type": f"{kind}_MESSAGE_START", "messageId": self._message(kind), "role": role}
 
     def _close_texts(self) -> Iterator[Event]:
         yield from self._say(self._numbers.close())
@@ -210,12 +240,12 @@ class RunTale:
     def _on_tool(self, event: ToolStarted | ToolProgressed | ToolFinished) -> Iterator[Event]:
         match event:
             case ToolStarted(call_id=call_id, tool=tool):
-                if not self._tools_run:
-                    self._tools_run = True
-                    yield {"type": "STEP_STARTED", "stepName": "tools"}
+                yield from self._enter("tools")
                 call = self._calls.get(call_id) or RunCall(id=call_id, name=tool, started_at=self._now())
                 self._calls[call_id] = call
-                yield {"type": "TOOL_CALL_START", "toolCallId": call_id, "toolCallName": tool}
+                began: Event = {"type": "TOOL_CALL_START", "toolCallId": call_id, "toolCallName": tool}
+                # of a run that goes on after an approval, the message that called is one of another run
+                yield {**began, "parentMessageId": self._message("TEXT")} if self._round else began
                 yield {"type": "TOOL_CALL_ARGS", "toolCallId": call_id, "delta": call.arguments}
                 yield {"type": "TOOL_CALL_END", "toolCallId": call_id}
             case ToolProgressed(call_id=call_id, value=value):
@@ -251,15 +281,13 @@ class RunTale:
 
     def _finish(self, event: RunFinished) -> Iterator[Event]:
         yield from self._close_texts()
-        if self._tools_run:
-            self._tools_run = False
-            yield {"type": "STEP_FINISHED", "stepName": "tools"}
+        yield from self._leave()
         self._text, self._reasoning, self._calls = [], [], {}
         self._waiting = event.waiting
+        outcome: dict[str, object]
         if event.stop_reason == "needs_approval":
             self._status = "waiting"
-            interrupts = [{"id": card_id, "reason": "input_required"} for card_id in event.waiting]
-            outcome: dict[str, object] = {"type": "interrupt", "interrupts": interrupts}
+            outcome = interrupted(event.waiting, self._until())
         elif event.stop_reason == "cancelled":
             self._status, outcome = "cancelled", {"type": "cancelled"}
         else:

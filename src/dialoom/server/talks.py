@@ -32,7 +32,7 @@ from dialoom.graph import Checkpoint
 from dialoom.server.attached import ReadAttached
 from dialoom.server.choice import PLAINLY, Choice, Manner, Policy
 from dialoom.server.deadlines import Deadlines
-from dialoom.server.hub import EventHub
+from dialoom.server.hub import Event, EventHub
 from dialoom.server.numbered import numbering_of
 from dialoom.server.problems import ProblemError, not_found
 from dialoom.server.run_tale import RunTale, RunView
@@ -120,6 +120,10 @@ class Talks:
         if tale is None:
             raise not_found("run", run_id, then="its conversation has what became of it")
         return tale.view()
+
+    def opened(self, run_id: str) -> list[Event]:
+        """Return the beginnings of what has no end yet in a run that may be found."""
+        return list(self._tales[run_id].opened())
 
     async def open(self, conversation_id: str, *, whole: bool = False) -> Dialog:
         """Return the dialog of a stored conversation, followed, as it stands in the store by now.
@@ -393,6 +397,7 @@ class Talks:
             now=lambda: to_rfc3339(self._clock.now()),
             entry=dialog.message,
             numbers=lambda: numbering_of(_newest_first(dialog)).begin(),
+            until=lambda: dialog.waits_until,
         )
         if (before := self._newest.get(dialog.id)) is not None:
             before.pass_on()
