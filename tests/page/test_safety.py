@@ -10,23 +10,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from dialoom.conversation import CardEntry
 from tests.page.stage import Stage, ask, card, staged, text
 
 pytestmark = pytest.mark.slow
-
-HOSTILE = [
-    "<script>window.__xss = 1</script>",
-    "<img src=x onerror='window.__xss = 1'>",
-    "<svg onload='window.__xss = 1'></svg>",
-    "[click](javascript:window.__xss=1)",
-    "<iframe srcdoc='<script>parent.__xss = 1</script>'></iframe>",
-    "<details open ontoggle='window.__xss = 1'>",
-    "```html\n<script>window.__xss = 1</script>\n```",
-    "\\(\\href{javascript:window.__xss=1}{x}\\)",
-    '"><script>window.__xss = 1</script>',
-]
-
 
 @pytest.fixture
 def elsewhere() -> Iterator[tuple[str, list[str]]]:
@@ -48,27 +34,6 @@ def elsewhere() -> Iterator[tuple[str, list[str]]]:
     yield f"http://127.0.0.1:{server.server_port}", asked
     server.shutdown()
     server.server_close()
-
-
-def test_hostile_words_run_nothing_wherever_they_stand(page: Page, stage: Stage) -> None:
-    everywhere = "\n\n".join(HOSTILE)
-    known = stage.conversation(
-        text("user", everywhere),
-        text("assistant", everywhere, reasoning=everywhere),
-        card("Form", id="f", title=everywhere, fields=[{"id": "a", "label": everywhere, "help": everywhere}]),
-        card("Table", id="t", title="T", columnNames=[everywhere], rows=[[everywhere]]),
-        card("Sources", id="s", sources=[{"index": 1, "title": everywhere, "text": everywhere}]),
-        card("Error", id="e", message=everywhere),
-        CardEntry(type="Strange", payload=everywhere),
-        title=everywhere[:150],
-    )
-    page.goto(f"{stage.url}/c/{known}")
-    expect(page.locator(".card")).to_have_count(5)
-    for summary in page.locator("details summary").all():
-        summary.click()
-    for link in page.locator(".text a").all():
-        assert not (link.get_attribute("href") or "").lower().startswith("javascript")
-    assert page.evaluate("window.__xss") is None
 
 
 def test_a_picture_elsewhere_is_asked_for_by_nobody(

@@ -97,6 +97,8 @@ export interface Run {
   text: string;
   reasoning: string;
   toolCalls: RunCall[];
+  /** Whether the words of this round are an entry: what still comes of them is in there. */
+  settled?: boolean;
 }
 
 export interface Window {

@@ -2,7 +2,7 @@
 
 import { lazy, memo, Suspense, useLayoutEffect, useRef } from "react";
 import type { ComponentType, FocusEvent } from "react";
-import { t, trouble } from "../i18n/i18n";
+import { moment, t, trouble } from "../i18n/i18n";
 import { beside } from "../state/beside";
 import { Boundary } from "../view/Boundary";
 import { IconButton } from "../view/icons";
@@ -59,6 +59,7 @@ export const CardView = memo(function CardView({ conversation, shown }: { conver
       ) : (
         <Suspense fallback={<p aria-busy="true">…</p>}>
           {typeof shown.card.error === "string" && <p className="problem" role="alert">{trouble(shown.card.errorCode ?? "", shown.card.error)}</p>}
+          {!shown.locked && typeof shown.card.expiresAt === "string" && <p className="help until">{t("answerUntil", { when: moment(shown.card.expiresAt) })}</p>}
           {/* a card of another state is another form: nothing typed leaks from one to the next */}
           <Boundary key={`${String(shown.card.id)}:${shown.rev}`}>
             <View conversation={conversation} shown={shown} card={shown.card} />

@@ -1,32 +1,30 @@
 /** A table: its preview, or all rows of its data set, a page at a time. Only rows in sight are in the document. */
 
-import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useMemo, useRef, useState } from "react";
-import type { Rows } from "../api";
-import { api, datasetCsvUrl } from "../api";
+import { datasetCsvUrl } from "../api";
 import { number, t } from "../i18n/i18n";
 import { added } from "../state/added";
 import { beside } from "../state/beside";
-import { attempt } from "../state/page";
 import { copied } from "../view/copied";
+import { heightOf, useInSight } from "./inSight";
+import type { Sort } from "./remoteRows";
+import { useRemoteRows } from "./remoteRows";
 import { listOf } from "./useCard";
 import type { CardProps } from "./useCard";
 
-const ROW_PX = 30;
 const COLUMN_REM = 7;
-const PAGE = 200;
 const MAX_CHOSEN = 50;
 
 export default function TableCard({ card, shown, beside: inPanel = false }: CardProps & { beside?: boolean }) {
   const names = listOf<string>(card.columnNames);
   const preview = listOf<unknown[]>(card.rows);
   const dataset = typeof card.datasetId === "string" ? card.datasetId : null;
-  const [sort, setSort] = useState<{ column: string; desc: boolean } | null>(null);
+  const [sort, setSort] = useState<Sort | null>(null);
   const [filter, setFilter] = useState("");
   const [chosen, setChosen] = useState<ReadonlySet<number>>(new Set());
   useEffect(() => setChosen(new Set()), [sort, filter]); // other rows stand there now
   const own = useMemo(() => (dataset === null ? arranged(preview, names, sort, filter) : []), [card, sort, filter]);
-  const remote = useRemote(dataset, sort, filter);
+  const remote = useRemoteRows(dataset, sort, filter);
   const total = dataset === null ? own.length : remote.total;
   const row = (at: number) => (dataset === null ? own[at] : remote.row(at));
   const counted = Number(card.totalRowCount ?? preview.length);
@@ -61,8 +59,8 @@ interface GridProps {
   names: string[];
   total: number;
   row: (at: number) => unknown[] | undefined;
-  onSeen: (at: number) => void;
-  sort: { column: string; desc: boolean } | null;
+  onSeen: (first: number, last: number) => void;
+  sort: Sort | null;
   onSort: (column: string) => void;
   chosen: ReadonlySet<number>;
   onChoose: (at: number) => void;
@@ -70,13 +68,8 @@ interface GridProps {
 
 function Grid({ names, total, row, onSeen, sort, onSort, chosen, onChoose }: GridProps) {
   const place = useRef<HTMLDivElement>(null);
-  const rows = useVirtualizer({ count: total, getScrollElement: () => place.current, estimateSize: () => ROW_PX, overscan: 8 });
-  const seen = rows.getVirtualItems();
-  const [first, last] = [seen[0]?.index ?? 0, seen.at(-1)?.index ?? 0];
-  useEffect(() => {
-    onSeen(first);
-    onSeen(last);
-  }, [first, last, total, onSeen]);
+  const { first, last, offset } = useInSight(place, total);
+  useEffect(() => onSeen(first, last), [first, last, total]);
   const columns = { gridTemplateColumns: `2rem repeat(${names.length}, minmax(0, 1fr))`, minWidth: `${names.length * COLUMN_REM + 2}rem` };
   return (
     <div className="grid" ref={place} role="table" aria-rowcount={total + 1} aria-colcount={names.length + 1} tabIndex={0}>
@@ -90,13 +83,16 @@ function Grid({ names, total, row, onSeen, sort, onSort, chosen, onChoose }: Gri
           ))}
         </div>
       </div>
-      <div role="rowgroup" style={{ height: rows.getTotalSize() }} className="grid-body">
-        {seen.map((item) => (
-          <div key={item.key} role="row" className="grid-row" aria-rowindex={item.index + 2} style={{ ...columns, transform: `translateY(${item.start}px)` }}>
-            <div role="cell"><input type="checkbox" checked={chosen.has(item.index)} aria-label={t("rowNumber", { row: item.index + 1 })} onChange={() => onChoose(item.index)} /></div>
-            {names.map((_, at) => <div key={at} role="cell" title={cell(row(item.index)?.[at])}>{cell(row(item.index)?.[at])}</div>)}
-          </div>
-        ))}
+      <div role="rowgroup" style={{ height: heightOf(total) }} className="grid-body">
+        {Array.from({ length: Math.max(0, last - first + 1) }, (_, at) => first + at).map((at) => {
+          const values = row(at);
+          return (
+            <div key={at} role="row" className="grid-row" aria-rowindex={at + 2} style={{ ...columns, transform: `translateY(${offset(at)}px)` }}>
+              <div role="cell"><input type="checkbox" checked={chosen.has(at)} aria-label={t("rowNumber", { row: at + 1 })} onChange={() => onChoose(at)} /></div>
+              {names.map((_, column) => <div key={column} role="cell" title={cell(values?.[column])}>{cell(values?.[column])}</div>)}
+            </div>
+          );
+        })}
       </div>
     </div>
   );
@@ -108,41 +104,12 @@ function cell(value: unknown): string {
   return value === null ? "" : String(value);
 }
 
-function next(sort: { column: string; desc: boolean } | null, column: string): { column: string; desc: boolean } | null {
+function next(sort: Sort | null, column: string): Sort | null {
   if (sort?.column !== column) return { column, desc: false };
   return sort.desc ? null : { column, desc: true };
 }
 
-/** Pages of a data set, asked for as they come in sight. */
-function useRemote(dataset: string | null, sort: { column: string; desc: boolean } | null, filter: string) {
-  const [pages, setPages] = useState<ReadonlyMap<number, Rows>>(new Map());
-  const asked = useRef(new Set<number>());
-  const question = `${dataset} ${sort?.column} ${sort?.desc} ${filter}`;
-  const current = useRef(question);
-  useEffect(() => {
-    current.current = question;
-    asked.current = new Set();
-    setPages(new Map());
-    const timer = setTimeout(() => void load(0), filter === "" ? 0 : 250);
-    return () => clearTimeout(timer);
-  }, [question]);
-  const load = async (page: number) => {
-    if (dataset === null || asked.current.has(page)) return;
-    asked.current.add(page);
-    const rows = await attempt(() => api.rows(dataset, { offset: page * PAGE, limit: PAGE, ...(sort === null ? {} : { sort: sort.column, desc: sort.desc }), ...(filter === "" ? {} : { filter }) }));
-    if (rows !== null && current.current === question) setPages((known) => new Map(known).set(page, rows));
-  };
-  const first = [...pages.values()][0];
-  return {
-    total: first?.total ?? 0,
-    columns: first?.columns.map((column) => column.name) ?? [],
-    row: (at: number) => pages.get(Math.floor(at / PAGE))?.rows[at % PAGE],
-    known: () => [...pages].sort(([one], [other]) => one - other).flatMap(([, page]) => page.rows),
-    want: (at: number) => void load(Math.floor(at / PAGE)),
-  };
-}
-
-function arranged(rows: unknown[][], names: string[], sort: { column: string; desc: boolean } | null, filter: string): unknown[][] {
+function arranged(rows: unknown[][], names: string[], sort: Sort | null, filter: string): unknown[][] {
   const wanted = filter.toLowerCase();
   const kept = wanted === "" ? rows : rows.filter((row) => row.some((value) => String(value ?? "").toLowerCase().includes(wanted)));
   if (sort === null) return kept;

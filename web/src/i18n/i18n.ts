@@ -84,6 +84,13 @@ export function time(iso: string): string {
   return new Date(iso).toLocaleTimeString(locale(), { timeStyle: "short" });
 }
 
+/** The time of a moment of today, and of any other the day too. */
+export function moment(iso: string): string {
+  const at = new Date(iso);
+  if (Number.isNaN(at.getTime())) return iso;
+  return midnight(at) === midnight(new Date()) ? time(iso) : at.toLocaleString(locale(), { dateStyle: "medium", timeStyle: "short" });
+}
+
 export function number(value: number): string {
   return value.toLocaleString(locale(), { maximumFractionDigits: 6 });
 }

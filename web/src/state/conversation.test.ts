@@ -53,6 +53,13 @@ test("a thought stays while the answer comes; what is asked for once more is voi
   expect(again.run).toMatchObject({ text: "", reasoning: "" });
 });
 
+test("what still comes of words that are an entry already is not said twice", () => {
+  const during = [...SCRIPT.slice(0, 10), at(11, { type: "TEXT_MESSAGE_CONTENT", delta: " [1]" })].reduce(folded, EMPTY);
+  expect(during.run).toMatchObject({ text: "", reasoning: "" });
+  const next = [at(12, { type: "STEP_STARTED", stepName: "model" }), at(13, { type: "TEXT_MESSAGE_CONTENT", delta: "more" })].reduce(folded, during);
+  expect(next.run).toMatchObject({ text: "more" });
+});
+
 test("replays and overlaps of events change nothing", () => {
   const strip = (state: Conversation) => JSON.stringify(state).replace(/"(started|ended)At":"[^"]*"/g, "");
   fc.assert(

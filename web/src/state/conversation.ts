@@ -94,10 +94,11 @@ function waiting(run: Run | null, outcome: unknown): Run | null {
 
 /** The pieces of an answer that is asked for once more are void. */
 function roundBegan(run: Run | null, step: unknown): Run | null {
-  return run === null || step !== "model" ? run : { ...run, text: "", reasoning: "" };
+  return run === null || step !== "model" ? run : { ...run, text: "", reasoning: "", settled: false };
 }
 
 function streamed(run: Run, event: WireEvent): Run {
+  if (run.settled === true && /^(TEXT|REASONING)_/.test(event.type)) return run; // its entry has it
   switch (event.type) {
     case "TEXT_MESSAGE_START":
       return { ...run, text: "" };
@@ -172,7 +173,7 @@ function appended(state: Conversation, entry: Shown): Conversation {
 /** What became an entry is no longer the run's to show. */
 function settled(run: Run, entry: Shown): Run {
   if (entry.kind !== "Text") return run;
-  if (entry.role === "assistant") return { ...run, text: "", reasoning: "" };
+  if (entry.role === "assistant") return { ...run, text: "", reasoning: "", settled: true };
   if (entry.role === "tool") return { ...run, toolCalls: run.toolCalls.filter((call) => call.id !== entry.toolCallId) };
   return run;
 }

@@ -48,7 +48,7 @@ md.renderer.rules.link_open = (tokens, at, options, env, self) => {
 };
 
 const MAX_CHARS = 200_000;
-const CITED = /\[(\d{1,3})\](?!\()/g;
+const CITED = /[[【［](\d{1,3}(?:\s*[,，、;]\s*\d{1,3}){0,20})[\]】］](?!\()/g;
 
 /** The numbers of an answer's sources: whatever can tell whether it has one. */
 export interface Known {
@@ -69,17 +69,26 @@ export function html(text: string, sources: Known = new Set()): string {
 function cited(made: string, sources: Known): string {
   return made
     .split(/(<pre[\s\S]*?<\/pre>|<code[\s\S]*?<\/code>)/)
-    .map((part, at) => (at % 2 ? part : part.replace(CITED, (all, number: string) => citation(all, Number(number), sources))))
+    .map((part, at) => (at % 2 ? part : part.replace(CITED, (all, listed: string) => citations(all, numbersOf(listed), sources))))
     .join("");
 }
 
 /** The numbers that `text` cites and a source has. */
 export function citedIn(text: string, sources: Known): ReadonlySet<number> {
-  return new Set([...text.matchAll(CITED)].map((match) => Number(match[1])).filter((number) => sources.has(number)));
+  return new Set([...text.matchAll(CITED)].flatMap((match) => numbersOf(match[1] ?? "")).filter((number) => sources.has(number)));
 }
 
-function citation(all: string, number: number, sources: Known): string {
-  if (!sources.has(number)) return all;
+/** The numbers in one bracket: `[1]`, and `[1, 3]`. */
+function numbersOf(listed: string): number[] {
+  return listed.split(/[^\d]+/).map(Number);
+}
+
+/** A number of its own for each source; a bracket that names one that is not there stays text. */
+function citations(all: string, numbers: readonly number[], sources: Known): string {
+  return numbers.every((number) => sources.has(number)) ? numbers.map(citation).join(" ") : all;
+}
+
+function citation(number: number): string {
   return `<button type="button" class="cite" data-cite="${number}" aria-label="${md.utils.escapeHtml(t("source"))} ${number}">${number}</button>`;
 }
 

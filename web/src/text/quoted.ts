@@ -33,5 +33,5 @@ export function excerptOf(passage: string, answer: string): Piece[] {
 
 /** Words alone: answers set marks, numbers and spaces of their own. */
 function plain(text: string): string {
-  return text.replace(/\[\d{1,3}\]/g, "").replace(/[^\p{L}\p{N}]+/gu, "").toLowerCase();
+  return text.replace(/[[【［][\d\s,，、;]{1,80}[\]】］]/g, "").replace(/[^\p{L}\p{N}]+/gu, "").toLowerCase();
 }

@@ -39,14 +39,6 @@ test.each([
   ["这是**重点（说明）**内容", "<strong>重点（说明）</strong>"],
 ])("Chinese emphasis in %s is bold", (text, expected) => expect(html(text)).toContain(expected));
 
-test.each(["$7M to $40M", "costs $5", "$a$", "US$3 and $4", "\\$5 and \\$6"])("%s is money, not a formula", (text) => {
-  expect(html(text)).not.toContain("data-math");
-});
-
-test.each(["\\(a^2\\)", "\\[a^2\\]", "$$a^2$$", "$$\na^2\n$$", "so \\(a\\) and \\(b\\)"])("%s is a formula", (text) => {
-  expect(html(text)).toContain("data-math");
-});
-
 const HOSTILE = [
   "<script>window.__xss=1</script>",
   "<img src=x onerror=window.__xss=1>",
@@ -117,6 +109,13 @@ test("one entry is cut out of the YAML of a conversation as it stands there", ()
 
 test("an answer cites the sources whose numbers stand in it, each once", () => {
   expect(citedIn("as said [2], [1] and [2]; not [7] nor [3](http://a)", new Set([1, 2, 3]))).toEqual(new Set([2, 1]));
+  expect(citedIn("两处【3】，又见 [1, 2]", new Set([1, 2, 3]))).toEqual(new Set([3, 1, 2]));
+});
+
+test("a bracket of several numbers leads to each of them, and one that names no source stays text", () => {
+  const made = html("Both [1, 2]【3】, and [1, 9].", new Set([1, 2, 3]));
+  expect([...made.matchAll(/data-cite="(\d)"/g)].map((match) => match[1])).toEqual(["1", "2", "3"]);
+  expect(made).toContain("and [1, 9].");
 });
 
 test("sentences of a passage that an answer says are told from the others", () => {

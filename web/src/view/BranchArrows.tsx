@@ -28,15 +28,20 @@ export function useVersions(id: string, answering: boolean): readonly Versions[]
   return all;
 }
 
-export function BranchArrows({ id, versions }: { id: string; versions: readonly string[] }) {
+/** Arrows for each place in `all`; what is said there stands beside them. */
+export function BranchArrows({ id, all }: { id: string; all: readonly Versions[] }) {
+  return all.map(({ index, conversationIds }) => <Arrows key={index} id={id} versions={conversationIds} />);
+}
+
+function Arrows({ id, versions }: { id: string; versions: readonly string[] }) {
   const at = versions.indexOf(id);
   if (versions.length < 2 || at < 0) return null;
   const go = (to: number) => void show(versions[to] ?? id);
   return (
-    <p className="branches" role="group" aria-label={t("versions")}>
+    <span className="branches" role="group" aria-label={t("versions")}>
       <IconButton icon="back" label={t("versionBefore")} className="branch-before" disabled={at === 0} onClick={() => go(at - 1)} />
       <span>{at + 1}/{versions.length}</span>
       <IconButton icon="next" label={t("versionAfter")} className="branch-after" disabled={at === versions.length - 1} onClick={() => go(at + 1)} />
-    </p>
+    </span>
   );
 }

@@ -1,6 +1,7 @@
 /** One thing that was said or shown, and what one can do with it. */
 
 import { memo, useMemo, useState } from "react";
+import type { ReactNode } from "react";
 import { api } from "../api";
 import { CardView } from "../cards/CardView";
 import { t } from "../i18n/i18n";
@@ -9,6 +10,8 @@ import { attempt, edit, regenerate, show } from "../state/page";
 import { addressOf, withFiles, wordsOf } from "../text/attached";
 import { citedIn } from "../text/markdown";
 import type { RunCall, Shown, ShownText, ToolCall } from "../wire";
+import { BranchArrows } from "./BranchArrows";
+import type { Versions } from "./BranchArrows";
 import { CiteTip } from "./CiteTip";
 import { copied } from "./copied";
 import { IconButton } from "./icons";
@@ -28,16 +31,19 @@ interface Props {
   calls: RunCall[];
   /** Its calls that nobody waits for any more. */
   dropped: ToolCall[];
+  /** Where other versions of it, or of what came back of its calls, are. */
+  versions: readonly Versions[];
   last: boolean;
 }
 
 export const EntryView = memo(function EntryView(props: Props) {
   const { open, entry } = props;
   useLanguage();
-  if (entry.kind === "Special") return <CardView conversation={open} shown={entry} />;
-  if (entry.role === "user") return <Said open={open} entry={entry} />;
-  if (entry.role === "tool") return <ToolCallView place={`${open} ${entry.toolCallId ?? entry.index}`} name={entry.toolName ?? ""} result={entry.content} files={entry.attachments} isError={entry.isError === true} />;
-  return <Answer {...props} entry={entry} />;
+  const arrows = <BranchArrows id={open} all={props.versions} />;
+  if (entry.kind === "Special") return <><CardView conversation={open} shown={entry} />{arrows}</>;
+  if (entry.role === "user") return <Said open={open} entry={entry} arrows={arrows} />;
+  if (entry.role === "tool") return <><ToolCallView place={`${open} ${entry.toolCallId ?? entry.index}`} name={entry.toolName ?? ""} result={entry.content} files={entry.attachments} isError={entry.isError === true} />{arrows}</>;
+  return <Answer {...props} entry={entry} arrows={arrows} />;
 }, same);
 
 function same(before: Props, after: Props): boolean {
@@ -48,11 +54,13 @@ function same(before: Props, after: Props): boolean {
     before.results.length === after.results.length &&
     before.dropped.length === after.dropped.length &&
     before.calls.length === after.calls.length &&
+    before.versions.length === after.versions.length &&
+    before.versions.every((each, at) => each === after.versions[at]) &&
     before.calls.every((call, at) => call === after.calls[at])
   );
 }
 
-function Said({ open, entry }: { open: string; entry: ShownText }) {
+function Said({ open, entry, arrows }: { open: string; entry: ShownText; arrows: ReactNode }) {
   const [editing, setEditing] = useState(false);
   const files = entry.attachments ?? [];
   const words = wordsOf(entry.content, files);
@@ -65,10 +73,13 @@ function Said({ open, entry }: { open: string; entry: ShownText }) {
           {files.map((file) => <li key={`${file.id} ${file.name}`}><a href={addressOf(file)} download={file.name}>{file.name}</a></li>)}
         </ul>
       )}
-      <div className="actions">
-        <IconButton icon="copy" label={t("copy")} onClick={() => void copied(words)} />
-        <IconButton icon="edit" label={t("editMessage")} className="edit-message" onClick={() => setEditing(true)} />
-        <Further open={open} index={entry.index} />
+      <div className="under">
+        <div className="actions">
+          <IconButton icon="copy" label={t("copy")} onClick={() => void copied(words)} />
+          <IconButton icon="edit" label={t("editMessage")} className="edit-message" onClick={() => setEditing(true)} />
+          <Further open={open} index={entry.index} />
+        </div>
+        {arrows}
       </div>
     </article>
   );
@@ -103,7 +114,7 @@ function Editing({ words, onSend, onClose }: { words: string; onSend: (text: str
   );
 }
 
-function Answer({ open, entry, results, calls, dropped, last }: Props & { entry: ShownText }) {
+function Answer({ open, entry, results, calls, dropped, last, arrows }: Props & { entry: ShownText; arrows: ReactNode }) {
   const sources = useMemo(() => new Map(entry.sources?.map((source) => [source.index, source])), [entry.sources]);
   const cited = useMemo(() => citedIn(entry.content, sources), [entry.content, sources]);
   const answers = new Map(results.map((result) => [result.toolCallId, result]));
@@ -123,16 +134,19 @@ function Answer({ open, entry, results, calls, dropped, last }: Props & { entry:
         return <ToolCallView key={call.id} place={`${open} ${call.id}`} name={call.name} args={call.arguments ?? call.raw} result={answer?.content} files={answer?.attachments} isError={isError} running={answer === undefined && now !== undefined && now.endedAt === undefined} cancelled={dropped.includes(call)} seconds={now === undefined ? null : lasted(now)} />;
       })}
       {entry.status !== undefined && <p className="status">{t(entry.status)}</p>}
-      {entry.content !== "" && <div className="actions">
-        <IconButton icon="copy" label={t("copy")} onClick={() => void copied(entry.content)} />
-        {last && <IconButton icon="redo" label={t("regenerate")} onClick={() => void regenerate()} />}
-        <Further open={open} index={entry.index} />
-        {cited.size > 0 && (
-          <button type="button" className="plain" onClick={() => look()}>
-            {t("sources", { count: cited.size })}
-          </button>
-        )}
-      </div>}
+      <div className="under">
+        {arrows}
+        {entry.content !== "" && <div className="actions">
+          <IconButton icon="copy" label={t("copy")} onClick={() => void copied(entry.content)} />
+          {last && <IconButton icon="redo" label={t("regenerate")} onClick={() => void regenerate()} />}
+          <Further open={open} index={entry.index} />
+          {cited.size > 0 && (
+            <button type="button" className="plain" onClick={() => look()}>
+              {t("sources", { count: cited.size })}
+            </button>
+          )}
+        </div>}
+      </div>
     </article>
   );
 }

@@ -6,6 +6,7 @@ import type { Attachment } from "../text/attached";
 import { copied } from "./copied";
 import { Fold } from "./Fold";
 import { Icon, IconButton } from "./icons";
+import { Picture } from "./Picture";
 
 const MAX_SHOWN = 20_000;
 
@@ -48,7 +49,7 @@ const SEEN = /^image\/(png|jpeg|gif|webp)$/; // what the server gives back as a 
 /** A picture as one sees it; any other file to download. */
 function Returned({ file }: { file: Attachment }) {
   const address = addressOf(file);
-  if (SEEN.test(file.mime ?? "")) return <img className="tool-picture" src={address} alt={file.name} loading="lazy" />;
+  if (SEEN.test(file.mime ?? "")) return <Picture className="tool-picture" source={address} words={file.name} />;
   return <p><a href={address} download={file.name}>{file.name}</a></p>;
 }
 

@@ -1,13 +1,13 @@
 /** What was said, newest at the bottom. It follows the bottom only for a reader who is there. */
 
-import { Fragment, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { t, trouble } from "../i18n/i18n";
 import { goOn, older, regenerate, spoken } from "../state/page";
 import { useCell } from "../state/store";
 import { givenUp } from "../state/conversation";
 import type { Conversation } from "../state/conversation";
 import type { RunCall, Shown, ShownText, ToolCall } from "../wire";
-import { BranchArrows, useVersions } from "./BranchArrows";
+import { useVersions } from "./BranchArrows";
 import { EntryView } from "./EntryView";
 import { Icon } from "./icons";
 import { Live } from "./Live";
@@ -75,10 +75,7 @@ export function Transcript({ open }: { open: Conversation }) {
           </button>
         )}
         {pieces.map(({ entry, results, calls, dropped }, at) => (
-          <Fragment key={entry.index}>
-            <EntryView open={open.id} entry={entry} results={results} calls={calls} dropped={dropped} last={at === pieces.length - 1} />
-            {under(at).map(({ index, conversationIds }) => <BranchArrows key={index} id={open.id} versions={conversationIds} />)}
-          </Fragment>
+          <EntryView key={entry.index} open={open.id} entry={entry} results={results} calls={calls} dropped={dropped} versions={under(at)} last={at === pieces.length - 1} />
         ))}
         {open.run !== null && <Live open={open.id} index={open.total} run={open.run} steps={open.steps} known={new Set(pieces.flatMap(({ calls }) => calls.map((call) => call.id)))} />}
         {isUnfinished(open) && (
