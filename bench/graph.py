@@ -68,6 +68,20 @@ CASES = (
         ((LANGGRAPH, "step_memory", 1 / 60),),
     ),
     Case(
+        "superstep with SQLite checkpoint, NORMAL",
+        work.step_sqlite,
+        40.0,
+        None,
+        ((LANGGRAPH, "step_sqlite", 1 / 25),),
+    ),
+    Case(
+        "superstep with SQLite written behind",
+        work.step_behind,
+        15.0,
+        None,
+        ((LANGGRAPH, "step_sqlite", 1 / 25),),
+    ),
+    Case(
         "fan-out of 1000, per node, sync",
         work.wide_sync,
         5.0,
@@ -97,7 +111,8 @@ def rows() -> list[Row]:
     """Return every case against its bound, its floor and the rivals that are there; says who is not."""
     with _rivals() as rivals:
         compared = [row for case in CASES for row in _case_rows(case, rivals)]
-    return [*compared, _growth_row(), *_import_rows()]
+        sizes = _size_rows(rivals)
+    return [*compared, *sizes, _growth_row(), *_import_rows()]
 
 
 def _case_rows(case: Case, rivals: "Mapping[str, Rival]") -> list[Row]:
@@ -125,6 +140,15 @@ def _measured(run: Round) -> Measure:
         return (time.process_time() - began) / count
 
     return measure
+
+
+def _size_rows(rivals: "Mapping[str, Rival]") -> list[Row]:
+    name, ours = "disk of a message, of 400", work.bytes_per_message()
+    rows = [Row(name, "B", ours, "700 B", 700, must=1.0)]
+    if (rival := rivals.get(LANGGRAPH)) is not None:
+        theirs = rival.child.figure(f"{LANGGRAPH} bytes")
+        rows.append(Row(name, "B", ours, rival.title, theirs, must=1 / 100))
+    return rows
 
 
 def _growth_row() -> Row:

@@ -1,10 +1,14 @@
 """The graph bench's workloads, on dialoom and in plain Python: each returns how many units of work it did."""
 
 import asyncio
+import atexit
+import shutil
+import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
-from bench.rival_graph import CHUNKS, RUNS, STEPS, WIDTH, Round
+from bench.rival_graph import CHUNKS, MESSAGE, MESSAGES, RUNS, STEPS, WIDTH, Round
 from dialoom.base.events import Event
 from dialoom.graph import (
     END,
@@ -17,6 +21,8 @@ from dialoom.graph import (
     Reducers,
     RunOptions,
 )
+from dialoom.stores.sqlite_checkpoints import SqliteCheckpointStore
+from dialoom.stores.write_behind import WriteBehindStore
 
 OPTIONS = RunOptions(max_steps=10_000)
 NAP = 0.001
@@ -36,6 +42,39 @@ def step_async() -> Round:
 
 def step_memory() -> Round:
     return lambda: _loop(_count, MemoryCheckpointStore()).run_sync({}, OPTIONS).steps
+
+
+def step_sqlite() -> Round:
+    graph = _loop(_count, _store())
+    return lambda: graph.run_sync({}, OPTIONS).steps
+
+
+def step_behind() -> Round:
+    store = WriteBehindStore(_store())
+    atexit.register(store.close)
+    graph = _loop(_count, store)
+
+    def run() -> int:
+        steps = graph.run_sync({}, OPTIONS).steps
+        store.flush()
+        return steps
+
+    return run
+
+
+def bytes_per_message() -> float:
+    """Return the bytes on disk that a message takes in a thread of `MESSAGES`."""
+    builder = GraphBuilder("chat")
+    builder.add_channel("messages", Reducers.append)
+    message = {"role": "user", "content": MESSAGE}
+    builder.add_node("say", lambda _: {"messages": [message]}, blocking=False)
+    builder.add_edge(START, "say")
+    builder.add_conditional_edges("say", lambda state: "say" if len(state["messages"]) < MESSAGES else END)
+    with tempfile.TemporaryDirectory(prefix="dialoom-bench-") as folder:
+        path = Path(folder, "messages")
+        with SqliteCheckpointStore(path) as store:
+            builder.build(store).run_sync({}, OPTIONS)
+        return path.stat().st_size / MESSAGES
 
 
 def plain_loop() -> Round:
@@ -180,6 +219,15 @@ async def _one_async(_: NodeContext) -> dict[str, list[int]]:
 async def _nap(_: NodeContext) -> dict[str, int]:
     await asyncio.sleep(NAP)
     return {"n": 1}
+
+
+def _store() -> SqliteCheckpointStore:
+    """Return a store in a file of its own, which goes when the program ends."""
+    folder = tempfile.mkdtemp(prefix="dialoom-bench-")
+    atexit.register(shutil.rmtree, folder)
+    store = SqliteCheckpointStore(Path(folder, "steps"), synchronous="normal")
+    atexit.register(store.close)
+    return store
 
 
 def _loop(node: Any, store: CheckpointStore | None = None) -> Graph:

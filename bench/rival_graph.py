@@ -1,24 +1,29 @@
 """Runs the graph bench's workloads on rivals, in the Python that has them: `rival_graph.py`.
 
 It stands alone: the rival's Python has nothing of dialoom. Prints the versions of what it found, then for
-each line on its standard input, `RIVAL WORKLOAD`, the CPU seconds of one round per unit.
+each line on its standard input, `RIVAL WORKLOAD`, the CPU seconds of one round per unit, or the figure.
 """
 
 import asyncio
 import importlib
 import json
 import operator
+import sqlite3
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from itertools import count
+from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 STEPS = 1_000
 WIDTH = 1_000
 CHUNKS = 10_000
 RUNS = 1_000
+MESSAGES = 400
+MESSAGE = "x" * 140
 
 Round = Callable[[], int]
 """Does the work once; returns how many units of it there were."""
@@ -31,7 +36,7 @@ class Count(TypedDict):
 
 
 class Said(TypedDict):
-    """State of the fan-out and of the chat."""
+    """State of the fan-out."""
 
     said: Annotated[list[int], operator.add]
 
@@ -75,6 +80,37 @@ def lg_step_memory() -> Round:
     saver = importlib.import_module("langgraph.checkpoint.memory").InMemorySaver()
     app, number = lg_loop(lg_count, saver), count()
     return lambda: app.invoke({"n": 0}, lg_config(next(number)))["n"]
+
+
+def lg_step_sqlite() -> Round:
+    """The saver as it is by default, so with a sync for each commit."""
+    app, number = lg_loop(lg_count, lg_sqlite()), count()
+    return lambda: app.invoke({"n": 0}, lg_config(next(number)), durability="sync")["n"]
+
+
+def lg_sqlite() -> Any:
+    """Return what keeps checkpoints in a file of its own."""
+    path = Path(tempfile.mkdtemp(prefix="bench-"), "checkpoints")
+    return importlib.import_module("langgraph.checkpoint.sqlite").SqliteSaver(
+        sqlite3.connect(path, check_same_thread=False)
+    )
+
+
+def lg_bytes() -> float:
+    """Return the bytes on disk of a message of its own kind in a thread of `MESSAGES`."""
+    graph = importlib.import_module("langgraph.graph")
+    human = importlib.import_module("langchain_core.messages").HumanMessage
+    builder = graph.StateGraph(graph.MessagesState)
+    builder.add_node("say", lambda _: {"messages": [human(MESSAGE)]})
+    builder.add_edge(graph.START, "say")
+    builder.add_conditional_edges(
+        "say", lambda state: "say" if len(state["messages"]) < MESSAGES else graph.END
+    )
+    saver = lg_sqlite()
+    builder.compile(checkpointer=saver).invoke({"messages": []}, lg_config(), durability="sync")
+    saver.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    pages, page = (saver.conn.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
+    return float(pages * page) / MESSAGES
 
 
 def lg_wide(node: Any) -> Any:
@@ -187,6 +223,7 @@ WORKLOADS: dict[str, dict[str, Callable[[], Round]]] = {
         "step_sync": lg_step_sync,
         "step_async": lg_step_async,
         "step_memory": lg_step_memory,
+        "step_sqlite": lg_step_sqlite,
         "wide_sync": lg_wide_sync,
         "wide_async": lg_wide_async,
         "chunks": lg_chunks,
@@ -195,6 +232,9 @@ WORKLOADS: dict[str, dict[str, Callable[[], Round]]] = {
     "neograph-engine": {"step_sync": ng_step_sync},
 }
 
+FIGURES: dict[str, dict[str, Callable[[], float]]] = {"langgraph": {"bytes": lg_bytes}}
+"""What is no time: each is said as it is."""
+
 
 def main() -> None:
     found = {name: _version(name) for name in WORKLOADS}
@@ -202,6 +242,9 @@ def main() -> None:
     ready: dict[tuple[str, str], Round] = {}
     for line in sys.stdin:
         rival, workload = line.split()
+        if workload in FIGURES.get(rival, {}):
+            print(FIGURES[rival][workload](), flush=True)
+            continue
         if (rival, workload) not in ready:
             run = ready[rival, workload] = WORKLOADS[rival][workload]()
             run()
