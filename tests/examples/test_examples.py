@@ -54,17 +54,26 @@ def test_a_model_that_is_not_there_is_a_finding(tmp_path: Path) -> None:
 
 @pytest.mark.promise("docs-030", "docs-031")
 def test_tickets_are_triaged_without_any_model(tmp_path: Path) -> None:
-    done = run(tmp_path, "triage.py", "--offline", "--top-k", "2")
-    assert (done.returncode, done.stdout) == (0, "6 tickets: triage.json\n")
+    done = run(tmp_path, "triage.py")
+    assert (done.returncode, done.stdout.splitlines()) == (
+        0,
+        [
+            "T-1: damage, high, as in C-1",
+            "T-2: billing, high, as in C-2",
+            "T-3: delivery, normal, as in C-3",
+            "T-4: product, low, as in C-4",
+            "T-5: billing, high, as in C-5",
+            "T-6: account, normal, as in C-6",
+        ],
+    )
+    assert [line.partition(":")[2][:1] for line in done.stderr.splitlines()] == ["6", "7"]
     written = json.loads((tmp_path / "triage.json").read_text(encoding="utf-8"))
     assert (written["mode"], written["embedder"], written["summary"]["source"]) == (
         "offline",
         "hash",
         {"fallback": 6},
     )
-    ticket = written["tickets"][4]
-    assert (ticket["category"], ticket["priority"], ticket["citations"]) == ("billing", "high", ["C-5"])
-    assert "验货通过后三个工作日内原路退回" in ticket["reply"]
+    assert "验货通过后三个工作日内原路退回" in written["tickets"][4]["reply"]
 
 
 def test_the_store_of_ones_own_takes_out_and_replaces_what_it_holds() -> None:

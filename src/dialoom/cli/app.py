@@ -23,6 +23,7 @@ from dialoom.cli.flags import (
 )
 from dialoom.cli.mcp_app import mcp_app
 from dialoom.cli.serve_flags import NO_SERVE_FLAGS, ServeFlags
+from dialoom.cli.triage_flags import NO_TRIAGE_FLAGS, TriageFlags
 
 HELP = """\
 Ask your documents and get answers with citations: offline, or with any model.
@@ -172,6 +173,14 @@ def bench_command(*names: str, json: bool = False, cases: tuple[NamedPath, ...] 
     from dialoom.cli.bench import bench
 
     return bench(names, as_json=json, cases=cases)
+
+
+@app.command(name="triage")
+def triage_command(*, tickets: TriageFlags = NO_TRIAGE_FLAGS, model: ModelFlags = NO_MODEL_FLAGS) -> ExitCode:
+    """Sort, rate and answer the tickets of a file from earlier cases, by a model or by rules."""
+    from dialoom.cli.triage import triage
+
+    return asyncio.run(triage(tickets, model))
 
 
 @graph_app.command(name="show")
