@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 
 from bench.report import to_json, to_table
+from bench.wire import WireChoice
 from dialoom.base.errors import UsageError
 
 NAMES = ("imports", "graph", "graph_store", "llm", "wire", "agent", "conversation", "mcp", "rag", "server")
@@ -19,7 +20,11 @@ def main() -> int:
         "names", nargs="*", default=NAMES, metavar="NAME", help=", ".join(NAMES + BY_NAME_ONLY)
     )
     parser.add_argument("--json", action="store_true", help="one JSON object per bench")
-    parser.add_argument("--cases", action="append", type=Path, metavar="FILE", help="wire: JSONL of cases")
+    wire = parser.add_argument_group("wire")
+    wire.add_argument("--cases", action="append", type=Path, metavar="FILE", help="JSONL of cases")
+    wire.add_argument("--client", default="", metavar="COMMAND", help="score this program, not dialoom")
+    wire.add_argument("--client-at", default=".", type=Path, metavar="FOLDER", help="where it is started")
+    wire.add_argument("--most-cuts", type=int, metavar="N", help="cut a body in two at most so often")
     chosen = parser.parse_args()
     try:
         return 0 if _run(chosen) else 1
@@ -36,10 +41,19 @@ def _run(chosen: argparse.Namespace) -> bool:
     held = True
     for name in chosen.names:
         bench = import_module(f"bench.{name}")
-        rows = bench.rows(chosen.cases) if name == "wire" and chosen.cases else bench.rows()
+        rows = bench.rows(_wire_choice(chosen)) if name == "wire" else bench.rows()
         print(to_json(name, rows, bench.PACKAGES) if chosen.json else to_table(name, rows), flush=True)
         held = held and all(row.ok for row in rows)
     return held
+
+
+def _wire_choice(chosen: argparse.Namespace) -> WireChoice:
+    return WireChoice(
+        cases=tuple(chosen.cases or ()),
+        client=chosen.client,
+        at=chosen.client_at,
+        most_cuts=chosen.most_cuts,
+    )
 
 
 if __name__ == "__main__":

@@ -76,9 +76,13 @@ def test_benches_run_from_a_clone_and_are_said_to_be_missing_elsewhere(
 ) -> None:
     folder = tmp_path / "bench"
     folder.mkdir()
-    script = "import sys; sys.exit(0 if sys.argv[1:] == ['imports', '--json', '--cases', sys.argv[4]] else 3)"
+    here = Path.cwd()
+    cases = f"--cases={here / 'c.jsonl'}"
+    expected = ["imports", "--json", cases, "--client=my program", f"--client-at={here}", "--most-cuts=0"]
+    script = f"import sys; sys.exit(0 if sys.argv[1:] == {expected} else 3)"
     (folder / "__main__.py").write_text(script, encoding="utf-8")
-    assert bench(["imports"], as_json=True, cases=[Path("c.jsonl")], root=tmp_path) == 0
+    given = {"cases": [Path("c.jsonl")], "client": "my program", "most_cuts": 0}
+    assert bench(["imports"], as_json=True, root=tmp_path, **given) == 0
     assert bench(["other"], as_json=False, root=tmp_path) == 1
     with pytest.raises(UsageError, match="clone the repository and run make bench there"):
         bench([], as_json=False, root=tmp_path / "elsewhere")

@@ -1,6 +1,7 @@
 """A foreign judge breaks answers in every way it knows and finds no fault with how ours are asked for."""
 
-from collections.abc import AsyncGenerator, Generator
+import importlib.util
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -31,6 +32,10 @@ pytestmark = [
     ),
 ]
 
+IN_PROCESS = pytest.mark.skipif(
+    importlib.util.find_spec("llmock") is None,
+    reason="NOTICE: the judge is no package of this Python, so only its verdict over HTTP is asked",
+)
 HELLO = [user("Say hello to the judge in some words.")]
 STRICT = RetryPolicy(first_wait=0.15, longest_wait=1.0, on_interrupt="restart")
 PATIENT = ChatOptions(
@@ -138,10 +143,73 @@ async def test_a_fault_that_stays_is_raised_by_its_kind_after_no_more_tries_than
             await chat(provider, HELLO, PATIENT)
         found = await judge.verdict()
     assert caught.value.kind == kind
-    # a stream that is cut every time cannot end well, and the judge calls giving up on it acceptance
+    # the judge blames whoever is left with a cut stream, also one that raises: see the next test
     codes = ["truncated_stream_accepted"] if kind == "incomplete_stream" else []
     assert [finding["code"] for finding in found["findings"]] == codes
     assert found["attempts"] == (3 if caught.value.retryable else 1)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize(("attempts", "code"), [(1, []), (10, []), (11, ["retry_storm"])])
+async def test_the_judge_blames_every_client_whose_stream_is_always_cut_so_that_says_nothing_of_ours(
+    attempts: int, code: list[str], wire: str, address: str
+) -> None:
+    # raised after one attempt or after the ten it allows: called accepted; asked once more: called a storm
+    retry = RetryPolicy(attempts=attempts, first_wait=0.15, longest_wait=0.3, on_interrupt="restart")
+    options = msgspec.structs.replace(PATIENT, retry=retry)
+    async with judged(address, wire, breaks("truncate", 3, times=None)) as (judge, provider):
+        with pytest.raises(ProviderError) as caught:
+            await chat(provider, HELLO, options)
+        found = await judge.verdict()
+    assert (caught.value.kind, found["attempts"]) == ("incomplete_stream", attempts)
+    codes = {finding["code"] for finding in found["findings"]}
+    assert codes >= {"truncated_stream_accepted", *code}
+
+
+FAULTS: dict[str, Callable[[Any], object]] = {
+    "nothing": lambda judge: None,
+    "a rate limit": lambda judge: judge.rate_limit(retry_after=0.3),
+    "an overload": lambda judge: judge.fail(529),
+    "a server error": lambda judge: judge.fail(500),
+    "a disconnect": lambda judge: judge.disconnect(after_chunks=3),
+    "a cut": lambda judge: judge.truncate(after_chunks=3),
+    "two cuts": lambda judge: judge.truncate(after_chunks=2, times=2),
+    "a broken chunk": lambda judge: judge.corrupt(after_chunks=3),
+    "a stall": lambda judge: judge.stall(after_chunks=3, seconds=5),
+    "a slow first token": lambda judge: judge.slow_first_token(2.5),
+}
+
+
+@IN_PROCESS
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("name", FAULTS)
+async def test_the_judge_s_own_strict_assertion_passes(
+    name: str, wire: str, request: pytest.FixtureRequest
+) -> None:
+    judge = request.getfixturevalue("llmock")
+    judge.pace(20)
+    FAULTS[name](judge)
+    made = OpenAIProvider if wire == "openai" else AnthropicProvider
+    async with made(judge.base_url(wire), "k") as provider:
+        answer = await chat(provider, HELLO, STUBBORN)
+    assert answer.finish_reason == "stop"
+    judge.assert_resilient(strict=True)
+    assert judge.verdict().attempts == answer.attempts
+
+
+@IN_PROCESS
+@pytest.mark.parametrize("wire", WIRES)
+async def test_the_judge_s_own_strict_assertion_passes_for_an_error_that_is_no_use_to_repeat(
+    wire: str, request: pytest.FixtureRequest
+) -> None:
+    judge = request.getfixturevalue("llmock")
+    judge.context_overflow()
+    made = OpenAIProvider if wire == "openai" else AnthropicProvider
+    async with made(judge.base_url(wire), "k") as provider:
+        with pytest.raises(ProviderError) as caught:
+            await chat(provider, HELLO, PATIENT)
+    assert caught.value.kind == "context_window"
+    judge.assert_resilient(strict=True)
 
 
 @pytest.mark.parametrize("wire", WIRES)

@@ -158,7 +158,13 @@ def doctor_command(*, profile: NamedPath | None = None, model: ModelFlags = NO_M
 
 
 @app.command(name="bench", usage="Usage: dialoom bench [OPTIONS] [NAMES...]")
-def bench_command(*names: str, json: bool = False, cases: tuple[NamedPath, ...] = ()) -> ExitCode:
+def bench_command(
+    *names: str,
+    json: bool = False,
+    cases: tuple[NamedPath, ...] = (),
+    client: str = "",
+    most_cuts: int | None = None,
+) -> ExitCode:
     """Measure dialoom against rivals and floors; from a clone of the repository.
 
     Parameters
@@ -169,10 +175,14 @@ def bench_command(*names: str, json: bool = False, cases: tuple[NamedPath, ...] 
         Print one JSON object per bench.
     cases
         For the wire bench: a JSONL file of cases; may be given more than once.
+    client
+        For the wire bench: the command of a program to be scored instead of dialoom.
+    most_cuts
+        For the wire bench: how often one body is cut in two at most; at every byte if not given.
     """
     from dialoom.cli.bench import bench
 
-    return bench(names, as_json=json, cases=cases)
+    return bench(names, as_json=json, cases=cases, client=client, most_cuts=most_cuts)
 
 
 @app.command(name="triage")

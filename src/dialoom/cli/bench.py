@@ -12,12 +12,24 @@ from dialoom.cli.exits import ExitCode, complain
 ROOT = Path(dialoom.__file__).resolve().parents[2]
 
 
-def bench(names: Sequence[str], *, as_json: bool, cases: Sequence[Path] = (), root: Path = ROOT) -> ExitCode:
+def bench(
+    names: Sequence[str],
+    *,
+    as_json: bool,
+    cases: Sequence[Path] = (),
+    client: str = "",
+    most_cuts: int | None = None,
+    root: Path = ROOT,
+) -> ExitCode:
     """Run benches as the repository's `python -m bench` does. Raises `UsageError` outside a clone."""
     if not (root / "bench" / "__main__.py").is_file():
         raise UsageError("benches are not part of the package; clone the repository and run make bench there")
-    files = [word for case in cases for word in ("--cases", str(case.resolve()))]
-    command = [sys.executable, "-m", "bench", *names, *(["--json"] if as_json else []), *files]
+    options = [f"--cases={case.resolve()}" for case in cases]
+    if client:
+        options += [f"--client={client}", f"--client-at={Path.cwd()}"]  # its command is meant from here
+    if most_cuts is not None:
+        options.append(f"--most-cuts={most_cuts}")
+    command = [sys.executable, "-m", "bench", *names, *(["--json"] if as_json else []), *options]
     with subprocess.Popen(command, cwd=root, stderr=subprocess.PIPE) as child:  # noqa: S603 - our own module
         assert child.stderr is not None
         for line in child.stderr:

@@ -114,6 +114,8 @@ class WireServer:
                 if not await _opened(piece, reader):
                     return False
                 continue
+            if writer.is_closing():  # asyncio would log each piece that nobody can be sent
+                return False
             writer.write(b"%x\r\n%b\r\n" % (len(piece), piece) if reply.framing == "chunked" else piece)
         await writer.drain()
         if reply.end == "reset":

@@ -35,12 +35,13 @@ _MOST_PROBLEMS = 5
 
 
 class CaseTarget(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a case is served, for the maker of a provider. `wire` is `openai` or `anthropic`."""
+    """Where `case` is served, for the maker of a provider. `wire` is `openai` or `anthropic`."""
 
     root: str
     wire: str
     api_key: str
     profile: WireProfile
+    case: str = ""
 
     @property
     def base_url(self) -> str:
@@ -118,7 +119,9 @@ async def _played(case: WireCase, make_provider: MakeProvider) -> AsyncGenerator
         return script.pop(0) if len(script) > 1 else script[0]  # a request too many is counted, not refused
 
     async with WireServer(next_reply) as server:
-        target = CaseTarget(root=server.url, wire=case.provider, api_key=SECRET, profile=case.profile)
+        target = CaseTarget(
+            case=case.id, root=server.url, wire=case.provider, api_key=SECRET, profile=case.profile
+        )
         provider = make_provider(target)
         try:
             yield _Play(case, provider, server, script=script)
