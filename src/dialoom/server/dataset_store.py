@@ -13,6 +13,7 @@ import msgspec
 from dialoom.base.errors import UsageError
 from dialoom.base.ids import new_id
 from dialoom.base.text import one_line, replace_surrogates
+from dialoom.server.arranged import ArrangedRows, Arrangement
 from dialoom.server.problems import ProblemError, not_found
 from dialoom.stores.sqlite_opener import SqliteKind
 
@@ -75,10 +76,12 @@ class DatasetStore:
         self._reading = Lock()
         self._writer = DATA_SETS.open(path)
         self._reader = DATA_SETS.open_reader(path)
+        self._arranged = ArrangedRows(DATA_SETS, path)
 
     def close(self) -> None:
         """Let go of the file."""
         with self._writing, self._reading:
+            self._arranged.close()
             self._reader.close()
             self._writer.close()
 
@@ -113,15 +116,15 @@ class DatasetStore:
     def page(self, dataset_id: str, order: Order, *, offset: int, limit: int) -> RowPage:
         """Return the rows from `offset` on in that order."""
         number, dataset = self._find(dataset_id)
-        where, values = _filter(dataset, order.words)
-        by = _sort(dataset, order)
         names = ", ".join(f"c{at}" for at in range(len(dataset.columns)))
-        total = dataset.total
-        if where:
-            counting = f"SELECT count(*) FROM rows_{number}{where}"  # noqa: S608 - numbers and marks
-            total = self._ask(counting, values)[0][0]
-        asking = f"SELECT {names} FROM rows_{number}{where} ORDER BY {by} LIMIT ? OFFSET ?"  # noqa: S608 - as above
-        return RowPage(total, self._ask(asking, [*values, limit, offset]))
+        if order.words or order.sort is not None:
+            wanted = _arrangement(number, dataset, order)
+            return RowPage(*self._arranged.page(wanted, names, offset=offset, limit=limit))
+        # rows are never taken out of a table, so a row's number is its place
+        place, by = ("n <= ?", "n DESC") if order.desc else ("n > ?", "n")
+        asking = f"SELECT {names} FROM rows_{number} WHERE {place} ORDER BY {by} LIMIT ?"  # noqa: S608 - numbers and marks
+        first = dataset.total - offset if order.desc else offset
+        return RowPage(dataset.total, self._ask(asking, [first, limit]))
 
     def all_rows(self, dataset_id: str) -> Iterator[tuple[Cell, ...]]:
         """Yield every row in its order, a thousand at a time, holding up nobody in between."""
@@ -139,6 +142,7 @@ class DatasetStore:
         with self._writing, self._transaction() as connection:
             connection.execute(f"DROP TABLE rows_{number}")
             connection.execute("DELETE FROM data_set WHERE number = ?", (number,))
+        self._arranged.forget(number)
 
     def _find(self, dataset_id: str) -> tuple[int, Dataset]:
         found = self._ask("SELECT number, about FROM data_set WHERE id = ?", [dataset_id])
@@ -172,7 +176,12 @@ def _prepared(rows: Iterable[Sequence[Cell]], width: int) -> Iterator[list[Cell]
         yield [*cells, *[None] * (width - len(cells))]
 
 
-def _filter(dataset: Dataset, words: str) -> tuple[str, list[Cell]]:
+def _arrangement(number: int, dataset: Dataset, order: Order) -> Arrangement:
+    where, values = _filter(dataset, order.words)
+    return Arrangement(number, _sort(dataset, order), where, tuple(values))
+
+
+def _filter(dataset: Dataset, words: str) -> tuple[str, list[str]]:
     if not words:
         return "", []
     escaped = words.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
