@@ -2,7 +2,11 @@
 
 import asyncio
 import json
+import os
+import resource
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -201,9 +205,12 @@ async def test_the_provider_of_the_settings_is_asked_by_its_own_wire(desk: Termi
         claude = await desk.run_beside("triage", "--config", "llm.json")
         assert {request.path for request in server.requests} == {"/v1/messages"}
         server.requests.clear()
-        settle(server.url)
+        settle(server.url, json_mode=True, temperature=0.5, max_tokens=77)
         openai = await desk.run_beside("triage", "--config", "llm.json")
         assert {request.path for request in server.requests} == {"/v1/chat/completions"}
+        sent = server.requests[0].json()
+        assert (sent["temperature"], sent["max_tokens"]) == (0.5, 77)
+        assert "response_format" in sent
     assert claude.out == openai.out == "triage.json: 3 tickets, 3 by model, 0 by rules\n"
 
 
@@ -347,6 +354,7 @@ async def test_tickets_in_gb18030_are_asked_about_in_their_own_words(desk: Termi
         ),
         (["--cases", "."], "there is no file .; name one with a JSON object on each line"),
         (["--cases", "tickets.jsonl"], "tickets.jsonl holds nothing usable (row 1: Object missing required"),
+        (["--cases", "many.jsonl"], "the cases have 101 categories, at most 100; give several the same name"),
         (["--concurrency", "0"], "Invalid value"),
         (["--out", ""], "--out is empty; name a file or folder"),
     ],
@@ -355,6 +363,8 @@ async def test_tickets_in_gb18030_are_asked_about_in_their_own_words(desk: Termi
 def test_what_cannot_work_is_refused_before_anything_is_asked(
     desk: Terminal, words: list[str], told: str
 ) -> None:
+    many = [{**CASES[0], "id": str(at), "category": str(at)} for at in range(101)]
+    Path("many.jsonl").write_text(lines(many), encoding="utf-8")
     shown = desk.run("triage", "--offline", *words)
     assert (shown.code, shown.out) == (2, "")
     assert shown.err.splitlines()[-1].startswith(f"dialoom: {told}")
@@ -382,3 +392,25 @@ def test_a_file_without_tickets_is_one_line_and_no_result(desk: Terminal) -> Non
     assert (shown.code, shown.out) == (1, "")
     assert shown.err.splitlines()[-1].startswith("dialoom: tickets.jsonl holds nothing usable (row 1: ")
     assert sorted(path.name for path in Path().iterdir()) == ["cases.jsonl", "tickets.jsonl"]
+
+
+def used(*words: str) -> resource.struct_rusage:
+    """Run the command as a process; return what it took."""
+    process = subprocess.Popen([sys.executable, "-m", "dialoom", *words], stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return usage
+
+
+def test_a_thousand_tickets_take_little_time_and_memory(desk: Terminal) -> None:
+    few = used("triage", "--offline")
+    rows = [{"id": str(at), "text": f"{TICKETS[at % 3]['text']} {at} " * 10} for at in range(1000)]
+    cases = [{**CASES[at % 3], "id": str(at), "text": f"{CASES[at % 3]['text']} {at}"} for at in range(500)]
+    Path("tickets.jsonl").write_text(lines(rows), encoding="utf-8")
+    Path("cases.jsonl").write_text(lines(cases), encoding="utf-8")
+    many = used("triage", "--offline")
+    assert written()["summary"]["tickets"] == 1000
+    # ten times what was measured, for a busy machine and for tracing; both bounds are of what 997 more cost
+    assert many.ru_utime - few.ru_utime < 7
+    assert (many.ru_maxrss - few.ru_maxrss) / 1024 < 64

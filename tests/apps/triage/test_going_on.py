@@ -16,7 +16,7 @@ from dialoom.cli.triage_run import Unfinished, run_through
 from dialoom.graph import RunOptions
 from dialoom.rag import HashEmbedder
 from dialoom.testing.wire import Hold, WireReply, WireRequest, WireServer
-from tests.apps.triage.sample import answered, lines, settle, ticket_of, written
+from tests.apps.triage.sample import CASES, answered, lines, settle, ticket_of, written
 from tests.cli.terminal import Shown, Terminal
 from tests.crash.full_disk import NoDiskError, small_disk
 
@@ -115,7 +115,9 @@ async def test_results_that_cannot_be_written_cost_no_second_answer(five: list[d
     assert len(written()["tickets"]) == 5
 
 
-async def test_a_run_of_other_tickets_leaves_the_unfinished_one_alone(five: list[dict[str, str]]) -> None:
+async def test_other_tickets_cases_or_models_begin_anew_and_leave_the_unfinished_run_alone(
+    desk: Terminal, five: list[dict[str, str]]
+) -> None:
     helpdesk = Helpdesk()
     helpdesk.held = "2"
     async with WireServer(helpdesk.reply) as server:
@@ -124,15 +126,33 @@ async def test_a_run_of_other_tickets_leaves_the_unfinished_one_alone(five: list
         await asyncio.wait_for(helpdesk.hold.reached.wait(), SOON)
         process.kill()
         await ended(process)
-        helpdesk.held, helpdesk.asked = "", []
-        Path("tickets.jsonl").write_text(lines(five[3:]), encoding="utf-8")
-        others = await ended(await started(*COMMAND))
-        Path("tickets.jsonl").write_text(lines(five), encoding="utf-8")
-        finished = await ended(await started(*COMMAND))
-    told = "triage.json.unfinished holds other runs, of other inputs; this one begins anew"
-    assert (others.code, told in others.err.splitlines()) == (0, True)
-    assert (finished.code, "going on: 1 of 5 tickets were through" in finished.err.splitlines()) == (0, True)
-    assert helpdesk.asked == ["4", "5", "2", "3", "4", "5"]
+        helpdesk.held = ""
+        other = Path("llm.json").read_text(encoding="utf-8").replace('"m"', '"other"')
+        Path("other.json").write_text(other, encoding="utf-8")
+        Path("fewer.jsonl").write_text(lines(CASES[:2]), encoding="utf-8")
+        Path("others.jsonl").write_text(lines(five[3:]), encoding="utf-8")
+        changes = {
+            ("--tickets", "others.jsonl"): ["4", "5"],
+            ("--cases", "fewer.jsonl"): ["1", "2", "3", "4", "5"],
+            ("--top-k", "1"): ["1", "2", "3", "4", "5"],
+            ("--config", "other.json"): ["1", "2", "3", "4", "5"],
+            ("--max-tokens", "999"): ["1", "2", "3", "4", "5"],
+            ("--timeout", "99"): ["2", "3", "4", "5"],
+        }
+        for words, expected in changes.items():
+            helpdesk.asked = []
+            settings = () if words[0] == "--config" else COMMAND[1:3]
+            shown = await desk.run_beside("triage", *COMMAND[3:], *words, *settings)
+            goes_on = "going on: 1 of 5 tickets were through" in shown.err
+            anew = (
+                "triage.json.unfinished holds other runs, of other inputs; this one begins anew" in shown.err
+            )
+            assert (shown.code, helpdesk.asked, goes_on, anew) == (
+                0,
+                expected,
+                words[0] == "--timeout",
+                not goes_on,
+            )
     assert not Path("triage.json.unfinished").exists()
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -121,9 +122,11 @@ class Counting(HashEmbedder):
     def __init__(self) -> None:
         super().__init__(64)
         self.asked: list[int] = []
+        self.longest = 0
 
     async def embed_documents(self, texts: Any) -> Any:
         self.asked.append(len(texts))
+        self.longest = max(self.longest, *map(len, texts))
         return await super().embed_documents(texts)
 
 
@@ -219,6 +222,22 @@ async def test_the_model_is_shown_ticket_and_cases_and_asked_for_four_fields_as_
     assert schema["required"] == ["category", "priority", "reply", "citations"]
     assert schema["properties"]["category"]["enum"] == ["billing", "damage"]
     assert schema["properties"]["priority"]["enum"] == ["low", "normal", "high"]
+
+
+async def test_of_long_texts_the_beginning_is_embedded_and_shown(laid: Laid) -> None:
+    long = {**CASES[0], "title": "t" * 3_000, "text": "x" * 3_000, "resolution": "r" * 3_000}
+    laid.cases.write_text(lines([long]), encoding="utf-8")
+    laid.paths.tickets.write_text(lines([{"id": "1", "text": "w" * 9_000}]), encoding="utf-8")
+    model = MockProvider().queue_text(verdict(category="billing"))
+    await laid.run(model)
+    shown = model.requests[0].messages[-1].text
+    assert [shown.count(letter * 2_000) for letter in "txrw"] == [1, 1, 1, 4]
+    assert [len(run) for run in re.findall("t{9,}|x{9,}|r{9,}|w{9,}", shown)] == [8_000, 2_000, 2_000, 2_000]
+    embedder = Counting()
+    await CaseIndex(read_cases(laid.cases).rows, embedder, warn=laid.told.append).jobs(
+        [Ticket(id="1", text="w" * 9_000)]
+    )
+    assert embedder.longest == 2_000
 
 
 @pytest.mark.promise("triage-024")

@@ -9,11 +9,14 @@ from dialoom.apps.triage.cases import CaseIndex, Found, Job
 from dialoom.apps.triage.rows import Case, Ticket
 from dialoom.apps.triage.rules import DEFAULT_RULES, Rules, by_rules
 from dialoom.apps.triage.verdict import Hit, Judged, Verdict, question, schema
+from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line
 from dialoom.llm import ChatOptions, Provider, ProviderError, Usage, chat_structured
 
 CITED: Final = 2
 """So many of the nearest cases stand behind a reply that cites none of those it was shown."""
+MAX_CATEGORIES: Final = 100
+"""A model is shown all of them with each ticket."""
 _HOPELESS: Final = frozenset({"auth", "quota"})
 """Kinds of failures that the next ticket would meet too."""
 
@@ -32,13 +35,19 @@ class Desk:
     def __init__(
         self, index: CaseIndex, asked: Asked | None, *, top_k: int, rules: Rules = DEFAULT_RULES
     ) -> None:
-        """Without `asked` the rules judge alone. The categories are those of the cases."""
+        """Without `asked` the rules judge alone. The categories are those of the cases.
+
+        Raises `UsageError` when there are more than `MAX_CATEGORIES`.
+        """
         self.index = index
         self.asked = asked
         self._options = ChatOptions() if asked is None else _patient(asked.options)
         self._top_k = top_k
         self._rules = rules
         self._categories = sorted({case.category for case in index.cases.values()})
+        if len(self._categories) > MAX_CATEGORIES:
+            told = f"the cases have {len(self._categories)} categories, at most {MAX_CATEGORIES}"
+            raise UsageError(f"{told}; give several the same name")
         self._schema = schema(self._categories)
         self._given_up = ""
 
