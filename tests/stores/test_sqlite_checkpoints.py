@@ -2,6 +2,7 @@
 
 import secrets
 import sqlite3
+import tempfile
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -9,6 +10,8 @@ from threading import Thread
 
 import numpy
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from dialoom.base.errors import ConflictError, StoreError, UsageError
 from dialoom.graph import START, Checkpoint, CheckpointStore, Op, RunOptions
@@ -365,3 +368,37 @@ def test_a_file_that_cannot_be_brought_up_is_left_as_it_is(path: Path) -> None:
     damage(path, "PRAGMA user_version = 2")
     with SqliteCheckpointStore(path) as store:
         assert len(list(store.history("alice"))) == 2
+
+
+@given(data=st.data())
+@settings(max_examples=60)
+def test_a_group_comes_to_the_same_as_its_saves_one_by_one(data: st.DataObject) -> None:
+    """Random saves of two threads: new, repeated, late, branching, large enough for snapshots."""
+    saves: list[Checkpoint] = []
+    for at in range(data.draw(st.integers(2, 40), label="saves")):
+        thread_id = data.draw(st.sampled_from(["alice", "bob"]))
+        known = [each for each in saves if each.thread_id == thread_id]
+        way = data.draw(st.sampled_from(["on", "on", "on", "on", "again", "late", "branch"]))
+        if way == "again" and known:
+            saves.append(data.draw(st.sampled_from(known)))
+            continue
+        newest = max(known, key=lambda each: each.version, default=None)
+        parent = data.draw(st.sampled_from(known)) if way in {"late", "branch"} and known else newest
+        version = newest.version + 1 if way == "branch" and newest else None
+        words = say("x" * data.draw(st.sampled_from([1, 1, 30_000])))
+        saves.append(checkpoint_after(parent, f"c{at}", words, version=version, thread_id=thread_id))
+    cut = data.draw(st.integers(0, len(saves)), label="first group")
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        SqliteCheckpointStore(Path(folder, "grouped"), synchronous="normal") as grouped,
+        SqliteCheckpointStore(Path(folder, "single"), synchronous="normal") as single,
+    ):
+        told = [
+            error
+            for group in (saves[:cut], saves[cut:])
+            for error in grouped.commit([grouped.prepare(each) for each in group])
+        ]
+        alone = [single.commit([single.prepare(each)])[0] for each in saves]
+        assert [repr(each) for each in told] == [repr(each) for each in alone]
+        for thread_id in ("alice", "bob"):
+            assert list(grouped.history(thread_id)) == list(single.history(thread_id))
