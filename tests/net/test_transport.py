@@ -1,4 +1,4 @@
-"""HTTP over a real socket: what comes back, and what each kind of trouble is called."""
+"""HTTP over a real socket, by either of our transports: what comes back, and what each trouble is called."""
 
 import asyncio
 import gzip
@@ -9,10 +9,24 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 
 from dialoom.base.errors import UsageError
-from dialoom.net import HttpRequest, HttpTimeouts, Httpx2Transport, TransportError, read_head
+from dialoom.net import (
+    DirectTransport,
+    HttpRequest,
+    HttpTimeouts,
+    Httpx2Transport,
+    TransportError,
+    read_head,
+)
 from dialoom.testing.wire import Hold, WireReply, WireServer
 
 SOON = 60.0
+
+NewTransport = type[Httpx2Transport] | type[DirectTransport]
+
+
+@pytest.fixture(params=[Httpx2Transport, DirectTransport])
+def new_transport(request: pytest.FixtureRequest) -> NewTransport:
+    return request.param
 
 
 def get(url: str, **changes: object) -> HttpRequest:
@@ -24,8 +38,8 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-async def trouble(request: HttpRequest) -> TransportError:
-    async with Httpx2Transport() as transport:
+async def trouble(request: HttpRequest, new_transport: NewTransport) -> TransportError:
+    async with new_transport() as transport:
         with pytest.raises(TransportError) as caught:
             async with transport.request(request) as response:
                 await response.aread(10_000)
@@ -33,9 +47,9 @@ async def trouble(request: HttpRequest) -> TransportError:
 
 
 @pytest.mark.promise("llm-031")
-async def test_a_request_arrives_whole_and_its_answer_comes_back() -> None:
+async def test_a_request_arrives_whole_and_its_answer_comes_back(new_transport: NewTransport) -> None:
     reply = WireReply(status=201, headers={"X-Kind": "test"}, body=(b"ab", b"cd"))
-    async with WireServer([reply]) as server, Httpx2Transport() as transport:
+    async with WireServer([reply]) as server, new_transport() as transport:
         request = HttpRequest(method="POST", url=f"{server.url}/v1/x?y=1", headers={"X-Key": "k"}, body=b"{}")
         async with transport.request(request) as response:
             assert (response.status, response.headers["x-kind"]) == (201, "test")
@@ -45,9 +59,9 @@ async def test_a_request_arrives_whole_and_its_answer_comes_back() -> None:
     assert seen.headers["accept-encoding"] == "identity"
 
 
-async def test_a_finished_exchange_leaves_its_connection_to_the_next() -> None:
+async def test_a_finished_exchange_leaves_its_connection_to_the_next(new_transport: NewTransport) -> None:
     async with WireServer([WireReply(body=(b"a",)), WireReply(body=(b"b",))]) as server:
-        async with Httpx2Transport() as transport:
+        async with new_transport() as transport:
             bodies = []
             for _ in range(2):
                 async with transport.request(get(server.url)) as response:
@@ -57,9 +71,9 @@ async def test_a_finished_exchange_leaves_its_connection_to_the_next() -> None:
         await asyncio.wait_for(server.client_left.wait(), SOON)
 
 
-async def test_leaving_early_closes_the_connection() -> None:
+async def test_leaving_early_closes_the_connection(new_transport: NewTransport) -> None:
     hold = Hold()
-    async with WireServer([WireReply(body=(b"first", hold))]) as server, Httpx2Transport() as transport:
+    async with WireServer([WireReply(body=(b"first", hold))]) as server, new_transport() as transport:
         async with transport.request(get(server.url)) as response:
             async for piece in response.aiter_bytes():
                 assert piece == b"first"
@@ -67,10 +81,10 @@ async def test_leaving_early_closes_the_connection() -> None:
         await asyncio.wait_for(server.client_left.wait(), SOON)
 
 
-async def test_a_compressed_body_is_unpacked_and_bounded_as_unpacked() -> None:
+async def test_a_compressed_body_is_unpacked_and_bounded_as_unpacked(new_transport: NewTransport) -> None:
     packed = gzip.compress(b"x" * 1000)
     reply = WireReply(headers={"content-encoding": "gzip"}, body=(packed,))
-    async with WireServer([reply, reply]) as server, Httpx2Transport() as transport:
+    async with WireServer([reply, reply]) as server, new_transport() as transport:
         async with transport.request(get(server.url)) as response:
             assert await response.aread(1000) == b"x" * 1000
         async with transport.request(get(server.url, max_bytes=999)) as response:
@@ -79,9 +93,11 @@ async def test_a_compressed_body_is_unpacked_and_bounded_as_unpacked() -> None:
     assert caught.value.kind == "too_large"
 
 
-async def test_a_body_larger_than_its_reader_wants_is_refused_or_read_in_part() -> None:
+async def test_a_body_larger_than_its_reader_wants_is_refused_or_read_in_part(
+    new_transport: NewTransport,
+) -> None:
     reply = WireReply(body=(b"12345", b"67890"))
-    async with WireServer([reply] * 3) as server, Httpx2Transport() as transport:
+    async with WireServer([reply] * 3) as server, new_transport() as transport:
         async with transport.request(get(server.url)) as response:
             with pytest.raises(TransportError, match="sent more than 9 bytes; the rest was not read"):
                 await response.aread(9)
@@ -91,9 +107,9 @@ async def test_a_body_larger_than_its_reader_wants_is_refused_or_read_in_part() 
             assert await read_head(response, 99) == b"1234567890"
 
 
-async def test_a_redirect_is_not_followed_and_a_cookie_not_kept() -> None:
+async def test_a_redirect_is_not_followed_and_a_cookie_not_kept(new_transport: NewTransport) -> None:
     moved = WireReply(status=302, headers={"location": "/other", "set-cookie": "a=b"})
-    async with WireServer([moved, WireReply()]) as server, Httpx2Transport() as transport:
+    async with WireServer([moved, WireReply()]) as server, new_transport() as transport:
         for status in (302, 200):
             async with transport.request(get(server.url)) as response:
                 assert response.status == status
@@ -102,22 +118,22 @@ async def test_a_redirect_is_not_followed_and_a_cookie_not_kept() -> None:
 
 
 async def test_a_proxy_of_the_environment_never_stands_before_this_machine(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, new_transport: NewTransport
 ) -> None:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, f"http://127.0.0.1:{free_port()}")
     async with (
         WireServer([WireReply(body=(b"direct",))]) as server,
-        Httpx2Transport() as transport,
+        new_transport() as transport,
         transport.request(get(server.url)) as response,
     ):
         assert await response.aread(10) == b"direct"
 
 
 async def test_another_machine_is_asked_through_the_proxy_of_the_environment(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, new_transport: NewTransport
 ) -> None:
-    async with WireServer([WireReply(body=(b"proxied",))]) as proxy, Httpx2Transport() as transport:
+    async with WireServer([WireReply(body=(b"proxied",))]) as proxy, new_transport() as transport:
         for name in ("HTTP_PROXY", "http_proxy"):
             monkeypatch.setenv(name, proxy.url)
         for name in ("NO_PROXY", "no_proxy"):
@@ -127,20 +143,22 @@ async def test_another_machine_is_asked_through_the_proxy_of_the_environment(
     assert proxy.requests[0].path == "http://models.example/v1"
 
 
-async def test_nobody_listening_is_a_refused_connection() -> None:
+async def test_nobody_listening_is_a_refused_connection(new_transport: NewTransport) -> None:
     port = free_port()
     for host in ("127.0.0.1", "localhost"):
-        error = await trouble(get(f"http://{host}:{port}/v1"))
+        error = await trouble(get(f"http://{host}:{port}/v1"), new_transport)
         assert (error.kind, str(error)) == (
             "connect",
             f"cannot reach http://{host}:{port}/v1: connection refused",
         )
 
 
-async def test_a_name_that_nobody_has_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_name_that_nobody_has_is_said_so(
+    monkeypatch: pytest.MonkeyPatch, new_transport: NewTransport
+) -> None:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
-    error = await trouble(get("http://nobody.invalid/v1"))
+    error = await trouble(get("http://nobody.invalid/v1"), new_transport)
     assert (error.kind, str(error)) == (
         "connect",
         "cannot reach http://nobody.invalid/v1: its host name is not known",
@@ -167,44 +185,44 @@ async def blunt_server(words: bytes) -> AsyncGenerator[str]:
         await asyncio.wait_for(left.wait(), SOON)
 
 
-async def test_tls_to_a_plain_server_fails_as_tls() -> None:
+async def test_tls_to_a_plain_server_fails_as_tls(new_transport: NewTransport) -> None:
     async with blunt_server(b"HTTP/1.1 400 Bad Request\r\n\r\n") as address:
-        error = await trouble(get(f"https://{address}"))
+        error = await trouble(get(f"https://{address}"), new_transport)
     assert error.kind == "connect"
     assert "TLS failed" in str(error)
 
 
 @pytest.mark.promise("llm-032")
-async def test_a_server_that_never_greets_is_not_reached_in_time() -> None:
+async def test_a_server_that_never_greets_is_not_reached_in_time(new_transport: NewTransport) -> None:
     async with blunt_server(b"") as address:
-        error = await trouble(get(f"https://{address}", timeouts=HttpTimeouts(connect=0.05)))
+        error = await trouble(get(f"https://{address}", timeouts=HttpTimeouts(connect=0.05)), new_transport)
     assert (error.kind, str(error)) == (
         "connect",
         f"cannot reach https://{address}: it did not answer in time",
     )
 
 
-async def test_a_body_that_is_not_packed_as_it_says_cannot_be_read() -> None:
+async def test_a_body_that_is_not_packed_as_it_says_cannot_be_read(new_transport: NewTransport) -> None:
     reply = WireReply(headers={"content-encoding": "gzip"}, body=(b"plain text",))
     async with WireServer([reply]) as server:
-        error = await trouble(get(server.url))
+        error = await trouble(get(server.url), new_transport)
     assert error.kind == "protocol"
     assert f"{server.url} sent what cannot be read" in str(error)
 
 
 @pytest.mark.parametrize("end", ["cut", "reset"])
-async def test_a_body_that_breaks_off_is_a_closed_connection(end: str) -> None:
+async def test_a_body_that_breaks_off_is_a_closed_connection(end: str, new_transport: NewTransport) -> None:
     hold = Hold()
     hold.opened.set()
     async with WireServer([WireReply(body=(b"half", hold), end=end)]) as server:  # type: ignore[arg-type]  # a Literal
-        error = await trouble(get(server.url))
+        error = await trouble(get(server.url), new_transport)
     assert error.kind == "closed"
     assert f"{server.url} closed the connection" in str(error)
 
 
-async def test_words_that_are_no_http_close_the_exchange() -> None:
+async def test_words_that_are_no_http_close_the_exchange(new_transport: NewTransport) -> None:
     async with blunt_server(b"220 mail.example ESMTP\r\n") as address:
-        error = await trouble(get(f"http://{address}"))
+        error = await trouble(get(f"http://{address}"), new_transport)
     assert error.kind == "closed"
 
 
@@ -213,17 +231,21 @@ async def test_words_that_are_no_http_close_the_exchange() -> None:
 )
 @pytest.mark.parametrize("first", [(), (b"some",)], ids=["before the body", "within the body"])
 @pytest.mark.promise("llm-033")
-async def test_silence_ends_in_a_timeout(timeouts: HttpTimeouts, first: tuple[bytes, ...]) -> None:
+async def test_silence_ends_in_a_timeout(
+    timeouts: HttpTimeouts, first: tuple[bytes, ...], new_transport: NewTransport
+) -> None:
     async with WireServer([WireReply(body=(*first, Hold()))]) as server:
-        error = await trouble(get(server.url, timeouts=timeouts))
+        error = await trouble(get(server.url, timeouts=timeouts), new_transport)
         assert (error.kind, str(error)) == ("timeout", f"{server.url} did not answer in time")
 
 
-async def test_no_head_in_time_is_a_timeout_and_no_connection_a_connect_error() -> None:
+async def test_no_head_in_time_is_a_timeout_and_no_connection_a_connect_error(
+    new_transport: NewTransport,
+) -> None:
     quiet = socket.create_server(("127.0.0.1", 0), backlog=1)
     with quiet:
         url = f"http://127.0.0.1:{quiet.getsockname()[1]}"
-        error = await trouble(get(url, timeouts=HttpTimeouts(read=0.05)))
+        error = await trouble(get(url, timeouts=HttpTimeouts(read=0.05)), new_transport)
     assert error.kind == "timeout"
 
 
@@ -244,8 +266,10 @@ async def test_no_head_in_time_is_a_timeout_and_no_connection_a_connect_error() 
     ],
     ids=["letters", "line end", "name", "length", "scheme"],
 )
-async def test_a_request_that_cannot_be_sent_is_the_callers_mistake(request_: HttpRequest, said: str) -> None:
-    async with Httpx2Transport() as transport:
+async def test_a_request_that_cannot_be_sent_is_the_callers_mistake(
+    request_: HttpRequest, said: str, new_transport: NewTransport
+) -> None:
+    async with new_transport() as transport:
         with pytest.raises(UsageError) as caught:
             async with transport.request(request_):
                 pytest.fail("nothing can be sent")

@@ -16,13 +16,13 @@ from dialoom.cli.settings import Config
 from dialoom.llm import EmbeddingOptions, ModelChoice, OpenAIEmbeddings, RetryPolicy, diagnose, open_provider
 from dialoom.llm.doctor import DoctorLimits, Report
 from dialoom.llm.profile import ANTHROPIC_PROFILE
-from dialoom.net import Httpx2Transport
+from dialoom.net import DirectTransport
 
 
 async def doctor(flags: ModelFlags, profile: Path | None) -> ExitCode:
     """Probe the chosen server, print what was found, and write its profile to `profile` when one is named."""
     config = load_config(flags.config, env=os.environ)
-    async with aclosing(Httpx2Transport()) as transport:
+    async with aclosing(DirectTransport()) as transport:
         choice = await choose(flags, config, transport)
         if choice.mode == "offline":
             raise NoModelError("there is no model to examine; name one with --model, or see --explain-model")
@@ -37,7 +37,7 @@ async def doctor(flags: ModelFlags, profile: Path | None) -> ExitCode:
 class _Examination:
     """Asks as the settings say. The model they name for vectors is asked too, wherever it is."""
 
-    def __init__(self, config: Config, timeout: float | None, transport: Httpx2Transport) -> None:
+    def __init__(self, config: Config, timeout: float | None, transport: DirectTransport) -> None:
         self._config = config
         self._seconds = min(DoctorLimits().probe_seconds, config.requests.timeouts(timeout).total)
         self._transport = transport

@@ -23,7 +23,7 @@ from dialoom.llm import (
     choose_model,
     open_provider,
 )
-from dialoom.net import HttpTransport, Httpx2Transport
+from dialoom.net import DirectTransport, HttpTransport
 
 
 class OpenModel(msgspec.Struct, frozen=True):
@@ -40,7 +40,7 @@ async def open_model(flags: ModelFlags) -> AsyncGenerator[OpenModel]:
 
     Raises `NoModelError` when there is none and `flags` do not allow going without.
     """
-    async with aclosing(Httpx2Transport()) as transport:
+    async with aclosing(DirectTransport()) as transport:
         config = load_config(flags.config, env=os.environ)
         choice = await choose(flags, config, transport)
         profile, headers = config.wire_profile(), config.headers(choice, os.environ)

@@ -1,7 +1,7 @@
 """Ends an answer that takes too long."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Self, TypeVar
 
 from dialoom.base.clock import Clock
@@ -31,7 +31,7 @@ class Deadlines:
         self._clock = clock
         self._late = late
         self._start = clock.monotonic()
-        self._silent_since: float | None = self._start
+        self._silent_since = self._start
         self._idle = timeouts.idle
         self._began = False
         self._watchers: list[asyncio.Task[None]] = []
@@ -57,13 +57,10 @@ class Deadlines:
             self._idle = idle
             self._watch_anew()
 
-    async def wait(self, step: Callable[[], Awaitable[_T]]) -> _T:
-        """Return what `step()` gives, unless the switch is tripped first."""
+    def wait(self, step: Callable[[], Awaitable[_T]]) -> Coroutine[object, object, _T]:
+        """Wait for what `step()` gives, unless the switch is tripped first."""
         self._silent_since = self._clock.monotonic()
-        try:
-            return await self._switch.wait(step)
-        finally:
-            self._silent_since = None
+        return self._switch.wait(step)
 
     def _watch_anew(self) -> None:
         # a watcher sleeps until the earliest moment it knew of, so an earlier one needs another
@@ -82,7 +79,7 @@ class Deadlines:
         total = self._start + self._timeouts.total - now
         if not self._began:
             return min(total, self._start + self._timeouts.first_event - now)
-        if self._silent_since is None:
+        if not self._switch.is_waiting:
             return min(total, self._idle)
         return min(total, self._silent_since + self._idle - now)
 

@@ -36,6 +36,11 @@ class StopSwitch:
     ) -> None:
         self._leave_scope()
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a wait is under way."""
+        return self._waiting is not None
+
     def trip(self, why: BaseException) -> None:
         """End the wait under way, and every later one, with `why`; the first stays. Loop thread only."""
         if self._why is not None:

@@ -17,8 +17,11 @@ class ThinkTagSplitter:
 
     def feed(self, text: str) -> list[TextDelta | ReasoningDelta]:
         """Return what `text` makes certain."""
-        rest = self._held + text
         out: list[TextDelta | ReasoningDelta] = []
+        if not self._held and self._tags[self._thinking][0] not in text:  # nearly always
+            self._say(text, out)
+            return out
+        rest = self._held + text
         while True:
             tag = self._tags[self._thinking]
             before, found, rest_after = rest.partition(tag)

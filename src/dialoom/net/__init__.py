@@ -3,6 +3,7 @@
 from dialoom.net.address import is_loopback as is_loopback
 from dialoom.net.address import safe_url as safe_url
 from dialoom.net.address import split_url as split_url
+from dialoom.net.direct import DirectTransport as DirectTransport
 from dialoom.net.httpx2_transport import Httpx2Transport as Httpx2Transport
 from dialoom.net.sse import EventTooLargeError as EventTooLargeError
 from dialoom.net.sse import SseEvent as SseEvent

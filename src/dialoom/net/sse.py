@@ -93,17 +93,17 @@ class SseParser:
             self._after_cr = True
         elif end != 0x0A:
             self._keep(lines.pop())
+        if len(chunk) > self._max_line and any(len(line) > self._max_line for line in lines):
+            raise EventTooLargeError(f"a line of the event stream is longer than {self._max_line} bytes")
         events: list[SseEvent] = []
         for line in lines:
-            if len(line) > self._max_line:
-                raise EventTooLargeError(f"a line of the event stream is longer than {self._max_line} bytes")
-            if not line:
+            if line.startswith(b"data:"):
+                self._add_data(line[6:] if line[5:6] == b" " else line[5:])
+            elif not line:
                 if self._data:
                     events.append(self._dispatch())
                 self._event = b""
                 self._retry = None
-            elif line.startswith(b"data:"):
-                self._add_data(line[6:] if line[5:6] == b" " else line[5:])
             elif line[0] != 0x3A:  # a colon opens a comment
                 self._set_field(line)
         return events

@@ -22,7 +22,7 @@ from dialoom.llm.provider import Provider, chat
 from dialoom.llm.response import ChatResponse
 from dialoom.llm.retry import RetryPolicy
 from dialoom.llm.structured.chat import chat_structured
-from dialoom.net.httpx2_transport import Httpx2Transport
+from dialoom.net.direct import DirectTransport
 from dialoom.net.transport import HttpTransport
 from dialoom.testing.wire import WireReply, WireRequest, WireServer
 from dialoom.testing.wire_case import WireCase, read_cases
@@ -88,7 +88,7 @@ async def run_cases(
     `most_cuts` bounds how often one body is cut in two. Raises `UsageError` on a file that holds no cases.
     """
     cases = [case for path in paths for case in read_cases(path)]
-    async with Httpx2Transport() as transport:
+    async with DirectTransport() as transport:
         make = make_provider or our_providers(transport)
         return [await run_case(case, make, most_cuts=most_cuts) for case in cases]
 

@@ -24,7 +24,7 @@ from dialoom.llm.profile import DEFAULT_PROFILE, WireProfile, profile_of
 from dialoom.llm.provider import Provider
 from dialoom.llm.retry import ONCE
 from dialoom.net.address import safe_url
-from dialoom.net.httpx2_transport import Httpx2Transport
+from dialoom.net.direct import DirectTransport
 from dialoom.net.transport import HttpTransport
 
 DEFAULT_LIMITS = DoctorLimits()
@@ -49,7 +49,7 @@ async def diagnose(
     if not isinstance(target, str):
         examination = _Examination(Probing(target, model, limits, clock), profile_of(target))
         return await examination.run(target.id, embeddings)
-    lent = transport or Httpx2Transport()
+    lent = transport or DirectTransport()
     try:
         provider = await _reachable(target, api_key, model, limits=limits, transport=lent, clock=clock)
         examination = _Examination(Probing(provider, model, limits, clock), provider.profile)

@@ -24,7 +24,7 @@ from dialoom.llm.wire.endpoint import Endpoint
 from dialoom.llm.wire.exchange import AnswerDecoder, BodyReader, Exchange
 from dialoom.llm.wire.models import read_models
 from dialoom.llm.wire.prompt_size import PromptSize
-from dialoom.net.httpx2_transport import Httpx2Transport
+from dialoom.net.direct import DirectTransport
 from dialoom.net.transport import HttpRequest, HttpTransport, TransportError, read_head
 
 MODELS_SECONDS = 30.0
@@ -62,7 +62,7 @@ class Server:
     ) -> None:
         self.endpoint = endpoint
         self._lent = transport is not None
-        self._transport: HttpTransport = transport or Httpx2Transport()
+        self._transport: HttpTransport = transport or DirectTransport()
         self._quota_codes = quota_codes
         self._clock = clock
         self._sightless: set[str | None] = set()
