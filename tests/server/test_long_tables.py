@@ -1,4 +1,4 @@
-"""A table of a million rows: paged anywhere, in any order, and exported, without ever being whole in memory."""
+"""A table of a million rows: paged anywhere, in any order, and exported; never is all of it in memory."""
 
 import re
 import time

@@ -39,7 +39,7 @@ from dialoom.graph import MemoryCheckpointStore
 from dialoom.llm import MockProvider, TextDelta
 from dialoom.llm.messages import ToolCall
 from dialoom.llm.mock import Gate
-from dialoom.server import Parts, talks
+from dialoom.server import Parts, tales, talks
 from dialoom.server.hub import EventHub, Subscription
 from dialoom.server.problems import problem_of
 from dialoom.server.run_tale import RunTale
@@ -81,18 +81,19 @@ async def test_dialogs_that_rested_longest_are_let_go_and_running_ones_are_not(
     first = await desk.open("b")
     for name in "cd":
         await desk.open(name)
-    assert (desk.running("a") is not None, first.is_closed) == (True, True)
+    assert (desk.runs.running("a") is not None, first.is_closed) == (True, True)
     assert (await desk.open("b")) is not first
-    await desk.cancel(desk.running("a") or "")
+    await desk.cancel(desk.runs.running("a") or "")
     await (await desk.open("a")).aclose()
-    assert desk.going == 0
+    assert desk.runs.going == 0
     await desk.aclose()
 
 
 async def test_runs_that_are_over_are_remembered_up_to_a_bound(
     provider: MockProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(talks, "MAX_REMEMBERED", 2)
+    monkeypatch.setattr(tales, "MAX_REMEMBERED", 2)
+    monkeypatch.setattr(talks, "MAX_KEYS", 2)
     store = MemoryConversationStore()
     desk, hub = talking(provider, store)
     runs: list[str] = []
@@ -104,9 +105,9 @@ async def test_runs_that_are_over_are_remembered_up_to_a_bound(
         while b"RUN_FINISHED" not in b"".join(await follower.wait()):
             pass
         follower.close()
-    assert problem_of(await _failure(lambda: desk.find(runs[0]))).status == 404
-    assert (desk.newest("a"), desk.newest("c")) == (None, runs[2])
-    assert desk.find(runs[2]).status == "finished"
+    assert problem_of(await _failure(lambda: desk.runs.find(runs[0]))).status == 404
+    assert (desk.runs.newest("a"), desk.runs.newest("c")) == (None, runs[2])
+    assert desk.runs.find(runs[2]).status == "finished"
     provider.queue_text("again")
     assert (await desk.send("a", "Hi", attachments=[], key="k"))[1] != runs[0]  # its key is forgotten too
     await desk.aclose()
@@ -196,7 +197,7 @@ async def test_an_approval_asked_by_one_program_is_decided_in_another(provider: 
     await other.act("a", card_id, "decide", {"approved": True})
     await told_end(second)
     assert (await one.open("a")).waiting == ()
-    assert one.current("a") is None
+    assert one.runs.current("a") is None
     texts = [each for each in (await store.load("a")).entries if isinstance(each, TextEntry)]
     assert [each.content for each in texts] == ["Erase x", "", "erased x", "Done."]
     provider.queue_text("Yes?")

@@ -126,7 +126,7 @@ class Agui:
             for answer in asked.resume:
                 action = "submit" if "values" in answer.payload else "decide"
                 await self._talks.act(thread, answer.interrupt_id, action, answer.payload)
-        elif (run_id := self._talks.running(thread)) is not None:
+        elif (run_id := self._talks.runs.running(thread)) is not None:
             return await self._join(asked, run_id, subscription), run_id
         elif words.strip():
             await self._talks.send(thread, words, attachments=[], key=asked.messages[-1].id)
@@ -134,18 +134,18 @@ class Agui:
             await self._talks.resume(thread)
         else:
             return await self._over(asked), ""
-        current = self._talks.newest(thread)
+        current = self._talks.runs.newest(thread)
         if current is None:
             raise ProblemError(409, "nothing_to_run", "no run waits for this answer")
-        if self._talks.find(current).status == "running":
+        if self._talks.runs.find(current).status == "running":
             return [], current
         return await self._over(asked), ""  # a message that was answered before
 
     async def _join(self, asked: RunAgentInput, run_id: str, subscription: Subscription) -> list[Event]:
         shown = await self._told(asked.thread_id)
         subscription.frames()  # what happened up to here is in what is said first
-        said = _joined(asked, [*shown, *_under_way(self._talks.find(run_id))])
-        return [*said, *self._talks.opened(run_id)]
+        said = _joined(asked, [*shown, *_under_way(self._talks.runs.find(run_id))])
+        return [*said, *self._talks.runs.opened(run_id)]
 
     async def _over(self, asked: RunAgentInput) -> list[Event]:
         """Return what tells of a thread in which nothing goes on, to the end of its newest run."""

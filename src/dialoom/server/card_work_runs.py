@@ -35,7 +35,7 @@ async def retry_error(work: CardWork) -> Card:
 async def retry_step(work: CardWork) -> Card:
     """Try a failed step of a run of this conversation again. Raises `ProblemError` for a run of no dialog."""
     card = cast("WorkflowStatus", work.card)
-    work.desk.talks.find(card.run_id or "")
+    work.desk.talks.runs.find(card.run_id or "")
     return await retry(work)
 
 

@@ -174,7 +174,7 @@ class Cards:
         if await self._desk.talks.waits_for(conversation_id, card.id or ""):
             return False  # answering it is what the run goes on with
         if action != "cancel":  # which is for what is under way
-            self._desk.talks.check_idle(conversation_id)
+            self._desk.talks.runs.check_idle(conversation_id)
         if card.is_closed:
             raise AlreadyAnsweredError(card.names.get("en", card.type), card.status or "done")
         applied = self._shelf.cards.act(card, action, fields)

@@ -243,7 +243,7 @@ class Conversations:
         if any(map(_is_open_question, shown)):
             await self._talks.close_questions(call.id())
             window, shown = await self._window(call)
-        return EntryWindow(window.start, window.total, cursor, shown, self._talks.current(call.id()))
+        return EntryWindow(window.start, window.total, cursor, shown, self._talks.runs.current(call.id()))
 
     async def _window(self, call: Call[EntriesQuery, Nothing]) -> tuple[Window, list[Shown]]:
         return await self._shelf.window(call.id(), before=call.query.before, limit=call.query.limit)

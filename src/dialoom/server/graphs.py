@@ -195,7 +195,7 @@ class Graphs:
         return await self._list(call.id(), call.query.limit)
 
     async def of_run(self, call: Call[HistoryQuery, Nothing]) -> CheckpointList:
-        thread = self._talks.find(call.id()).conversation_id
+        thread = self._talks.runs.find(call.id()).conversation_id
         return await self._list(thread, call.query.limit)
 
     async def of_thread(self, call: Call[HistoryQuery, Nothing]) -> CheckpointList:

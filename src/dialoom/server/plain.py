@@ -83,7 +83,7 @@ class PlainPage:
         return _to(_id(request))
 
     async def cancel(self, request: Request) -> Response:
-        run_id = self._talks.running(_id(request))
+        run_id = self._talks.runs.running(_id(request))
         if run_id is not None:
             await self._talks.cancel(run_id)
         return _to(_id(request))
@@ -114,7 +114,7 @@ class PlainPage:
             window, entries = await self._shelf.window(header.id, before=before, limit=60)
         except DialoomError as error:
             return _told(error)
-        run = self._talks.current(header.id)
+        run = self._talks.runs.current(header.id)
         words = "" if problem is None else str(problem)
         body = conversation_html(header, entries, start=window.start, run=run, problem=words)
         return HTMLResponse(body, 200 if problem is None else problem_of(problem).status)

@@ -137,11 +137,11 @@ class Runs:
         return Begun(call.id(), await self._talks.resume(call.id()))
 
     async def show(self, call: Call[Nothing, Nothing]) -> RunView:
-        return self._talks.find(call.id())
+        return self._talks.runs.find(call.id())
 
     async def cancel(self, call: Call[Nothing, Empty]) -> RunView:
         return await self._talks.cancel(call.id())
 
     async def resume_run(self, call: Call[Nothing, Empty]) -> Begun:
-        conversation_id = self._talks.find(call.id()).conversation_id
+        conversation_id = self._talks.runs.find(call.id()).conversation_id
         return Begun(conversation_id, await self._talks.resume(conversation_id))

@@ -6,8 +6,7 @@ A run belongs to nobody's connection. Whoever leaves and comes back finds it whe
 import asyncio
 import logging
 from collections import Counter, OrderedDict
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple, TypeAlias, cast
 from weakref import WeakSet, WeakValueDictionary
 
@@ -20,10 +19,8 @@ from dialoom.dialog import (
     Center,
     Dialog,
     DialogEvent,
-    NotLoadedError,
     RunFailed,
     RunFinished,
-    RunHandle,
     RunInProgressError,
     RunStarted,
     Skill,
@@ -32,16 +29,15 @@ from dialoom.graph import Checkpoint
 from dialoom.server.attached import ReadAttached
 from dialoom.server.choice import PLAINLY, Choice, Manner, Policy
 from dialoom.server.deadlines import Deadlines
-from dialoom.server.hub import Event, EventHub
-from dialoom.server.numbered import numbering_of
-from dialoom.server.problems import ProblemError, not_found
-from dialoom.server.run_tale import RunTale, RunView
+from dialoom.server.hub import EventHub
+from dialoom.server.run_tale import RunView
+from dialoom.server.tales import Tales, busy
 from dialoom.server.watched import WatchedStore, custom
 
 _log = logging.getLogger("dialoom.server")
 
 MAX_OPEN = 500
-MAX_REMEMBERED = 2_000
+MAX_KEYS = 2_000
 MAX_QUEUED = 10
 """So many messages may be on their way into one conversation at once, those that wait among them."""
 
@@ -79,13 +75,10 @@ class Talks:
         self._hub = hub
         self._ground: Ground | None = None
         self._read_attached = read_attached
-        self._clock = clock
+        self.runs = Tales(hub, now=lambda: to_rfc3339(clock.now()))
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._followed: WeakSet[Dialog] = WeakSet()
         self._used: OrderedDict[str, None] = OrderedDict()
-        self._tales: OrderedDict[str, RunTale] = OrderedDict()
-        self._newest: dict[str, RunTale] = {}
-        self._handles: dict[str, RunHandle] = {}
         self._sent: OrderedDict[tuple[str, str], Sent] = OrderedDict()
         self._queued: Counter[str] = Counter()
         self._patient: set[str] = set()
@@ -93,37 +86,6 @@ class Talks:
     def answer_from(self, ground: Ground) -> None:
         """Answer every question from now on from what `ground` finds."""
         self._ground = ground
-
-    @property
-    def going(self) -> int:
-        """How many runs go on."""
-        return len(self._handles)
-
-    def running(self, conversation_id: str) -> str | None:
-        """Return the id of the run that goes on in a conversation."""
-        tale = self._newest.get(conversation_id)
-        return tale.run_id if tale is not None and tale.status == "running" else None
-
-    def newest(self, conversation_id: str) -> str | None:
-        """Return the id of the newest run of a conversation, whatever became of it."""
-        tale = self._newest.get(conversation_id)
-        return None if tale is None else tale.run_id
-
-    def current(self, conversation_id: str) -> RunView | None:
-        """Return the run that goes on or waits in a conversation."""
-        tale = self._newest.get(conversation_id)
-        return tale.view() if tale is not None and tale.is_going else None
-
-    def find(self, run_id: str) -> RunView:
-        """Return a run, also one that is over, of the newest 2,000. Raises `ProblemError`."""
-        tale = self._tales.get(run_id)
-        if tale is None:
-            raise not_found("run", run_id, then="its conversation has what became of it")
-        return tale.view()
-
-    def opened(self, run_id: str) -> list[Event]:
-        """Return the beginnings of what has no end yet in a run that may be found."""
-        return list(self._tales[run_id].opened())
 
     async def open(self, conversation_id: str, *, whole: bool = False) -> Dialog:
         """Return the dialog of a stored conversation, followed, as it stands in the store by now.
@@ -159,7 +121,7 @@ class Talks:
         what `manner` does not allow, and what the dialog does.
         """
         if self._queued[conversation_id] >= MAX_QUEUED:
-            raise _busy(self.running(conversation_id))
+            raise busy(self.runs.running(conversation_id))
         self._queued[conversation_id] += 1
         try:
             return await self._send(conversation_id, text, attachments, key=key, manner=manner)
@@ -172,7 +134,7 @@ class Talks:
     ) -> Sent:
         known = (conversation_id, key)
         if manner.policy == "reject" and conversation_id in self._patient and known not in self._sent:
-            raise _busy(self.running(conversation_id))  # somebody is before it, and it is not to wait
+            raise busy(self.runs.running(conversation_id))  # somebody is before it, and it is not to wait
         async with self._turns.setdefault(conversation_id, asyncio.Lock()):
             if key and known in self._sent:
                 return self._sent[known]
@@ -188,9 +150,9 @@ class Talks:
     async def _free(self, conversation_id: str, policy: Policy) -> Dialog:
         """Return a dialog that is not answering: as it is, after its answer, or when that was stopped."""
         while (dialog := await self.open(conversation_id)).is_running:
-            handle = self._handles.get(self.running(conversation_id) or "")
+            handle = self.runs.handle(self.runs.running(conversation_id))
             if policy == "reject" or handle is None:
-                raise _busy(self.running(conversation_id))
+                raise busy(self.runs.running(conversation_id))
             if policy == "interrupt":
                 handle.cancel()
             self._hub.publish(conversation_id, custom("run.queued", {"behind": handle.run_id}))
@@ -213,7 +175,7 @@ class Talks:
         question = await self._question(dialog.id, text, attachments)
         manner.choice.make(dialog)
         dialog.append_message(question)
-        handle = self._begin(dialog, dialog.run())
+        handle = self.runs.begin(dialog, dialog.run())
         try:
             await dialog.save()
         except StoreError:  # the caller is told that nothing was said, so nothing is to be stored later
@@ -250,23 +212,23 @@ class Talks:
     async def resume(self, conversation_id: str) -> str:
         """Go on with what a crash or a restart cut short; return the run's id."""
         dialog = await self.open(conversation_id)
-        return self._begin(dialog, dialog.resume()).run_id
+        return self.runs.begin(dialog, dialog.resume()).run_id
 
     async def cancel(self, run_id: str) -> RunView:
         """Stop a run; what it said so far is kept and marked. Nothing happens when it is over.
 
         One that waits for a person is given up: what it asked is shown as expired.
         """
-        view = self.find(run_id)
-        handle = self._handles.get(run_id)
+        view = self.runs.find(run_id)
+        handle = self.runs.handle(run_id)
         if handle is not None:
             handle.cancel()
-        elif view.status == "waiting" and self.newest(view.conversation_id) == run_id:
+        elif view.status == "waiting" and self.runs.newest(view.conversation_id) == run_id:
             dialog = await self.open(view.conversation_id)
             dialog.cancel()
             await dialog.save()
             self._look_at(dialog)
-        return self.find(run_id)
+        return self.runs.find(run_id)
 
     async def close_questions(self, conversation_id: str) -> None:
         """See that lost questions expire, for somebody who looks on: what cannot be opened is still shown."""
@@ -285,7 +247,7 @@ class Talks:
         """Do an action on a card; a run that waits for it goes on. Raises what the dialog does."""
         dialog = await self.open(conversation_id, whole=True)
         if card_id in dialog.waiting:
-            self._begin(dialog, dialog.answer(card_id, action, fields))
+            self.runs.begin(dialog, dialog.answer(card_id, action, fields))
         else:
             dialog.act(card_id, action, fields)
         await dialog.save()
@@ -304,13 +266,13 @@ class Talks:
     async def show_later(self, conversation_id: str, entry: CardEntry) -> int:
         """Show a card once no answer is under way, so that it never stands between a call and its result."""
         while True:
-            handle = self._handles.get(self.running(conversation_id) or "")
+            handle = self.runs.handle(self.runs.running(conversation_id))
             if handle is not None:
                 await handle
             try:
                 return await self.show(conversation_id, entry)
             except RunInProgressError:
-                if self.running(conversation_id) is None:
+                if self.runs.running(conversation_id) is None:
                     raise  # of a run that is not ours to wait for
                 # another answer began while the dialog was opened
 
@@ -318,7 +280,7 @@ class Talks:
         """Go on with a run that failed, or have the messages answered anew; return the run's id."""
         dialog = await self.open(conversation_id)
         handle = dialog.resume() if dialog.is_unfinished else dialog.run()
-        return self._begin(dialog, handle).run_id
+        return self.runs.begin(dialog, handle).run_id
 
     async def teach(self, conversation_id: str, skill: Skill, *, wanted: bool) -> None:
         """Give a conversation a skill of its own, or take that back."""
@@ -328,12 +290,6 @@ class Talks:
         else:
             dialog.remove_skill(skill.name)
         await dialog.save()
-
-    def check_idle(self, conversation_id: str) -> None:
-        """Raise `ProblemError` while an answer is under way in a conversation."""
-        run_id = self.running(conversation_id)
-        if run_id is not None:
-            raise _busy(run_id)
 
     async def waits_for(self, conversation_id: str, card_id: str) -> bool:
         """Tell whether a paused run waits for this card."""
@@ -349,23 +305,21 @@ class Talks:
 
     async def update(self, conversation_id: str, change: HeaderChange) -> None:
         """Change a header; the conversation's dialog, which knows the old one, is opened anew when needed."""
-        run_id = self.running(conversation_id)
-        if run_id is not None:
-            raise _busy(run_id)
+        self.runs.check_idle(conversation_id)
         await self._store.update(conversation_id, change)
         if any(each.id == conversation_id for each in self._center.dialogs):
             await self._center.release_dialog(conversation_id)
 
     async def remove(self, conversation_id: str) -> None:
         """Delete a conversation for good. Raises `ProblemError` while it is answering."""
-        self.check_idle(conversation_id)
+        self.runs.check_idle(conversation_id)
         await self._center.remove_dialog(conversation_id)
-        self._newest.pop(conversation_id, None)
+        self.runs.forget(conversation_id)
         self._used.pop(conversation_id, None)
 
     async def aclose(self) -> None:
         """Store what is due. A run that goes on is left to end with the loop, so that it can be resumed."""
-        if self._handles:
+        if self.runs.going:
             for dialog in self._center.dialogs:
                 if not dialog.is_running:
                     await dialog.aclose()
@@ -384,40 +338,14 @@ class Talks:
 
     async def _run_branch(self, twin: Dialog) -> tuple[str, str]:
         branch = await self.open(twin.id)
-        handle = self._begin(branch, branch.run())
+        handle = self.runs.begin(branch, branch.run())
         await branch.save()
         return branch.id, handle.run_id
 
-    def _begin(self, dialog: Dialog, handle: RunHandle) -> RunHandle:
-        """Know a run from now on; its events begin when the loop comes to it."""
-        self._handles[handle.run_id] = handle
-        tale = RunTale(
-            handle.run_id,
-            dialog.id,
-            now=lambda: to_rfc3339(self._clock.now()),
-            entry=dialog.message,
-            numbers=lambda: numbering_of(_newest_first(dialog)).begin(),
-            until=lambda: dialog.waits_until,
-        )
-        if (before := self._newest.get(dialog.id)) is not None:
-            before.pass_on()
-        self._tales[handle.run_id] = tale
-        self._newest[dialog.id] = tale
-        while len(self._tales) > MAX_REMEMBERED:
-            _, old = self._tales.popitem(last=False)
-            if self._newest.get(old.conversation_id) is old and not old.is_going:
-                del self._newest[old.conversation_id]
-        return handle
-
     def _on(self, dialog: Dialog, event: DialogEvent) -> None:
-        """Tell what a run says; one that was refused at once is not told here, its caller was."""
-        tale = self._tales.get(event.run_id)
-        if tale is None:
+        if not self.runs.tell(event):
             return
-        for each in tale.tell(event):
-            self._hub.publish(dialog.id, each, runId=event.run_id)
         if isinstance(event, RunFinished | RunFailed):
-            self._handles.pop(event.run_id, None)
             self._look_at(dialog)
         if isinstance(event, RunStarted | RunFinished | RunFailed):
             self._store.tell_header(dialog.header)
@@ -425,10 +353,7 @@ class Talks:
     def _look_at(self, dialog: Dialog) -> None:
         """Know until when a dialog waits, and tell when it does so no more."""
         self._deadlines.put(dialog.id, dialog.waits_until)
-        tale = self._newest.get(dialog.id)
-        if tale is not None and tale.status == "waiting" and not dialog.is_running and not dialog.waiting:
-            for each in tale.give_up():
-                self._hub.publish(dialog.id, each, runId=tale.run_id)
+        self.runs.settle(dialog)
 
     async def _release_some(self) -> None:
         """Let dialogs that rested longest go from memory; they are opened again when needed."""
@@ -443,13 +368,6 @@ class Talks:
                 await self._center.release_dialog(oldest)
 
 
-def _newest_first(dialog: Dialog) -> Iterator[Entry]:
-    """Yield the messages of a dialog from its end, as far as it has read them."""
-    with suppress(NotLoadedError):
-        for at in reversed(range(dialog.message_count)):
-            yield dialog.message(at)
-
-
 def _place(dialog: Dialog, entry: Entry) -> int:
     """Return where what was just appended stands; taken back at once by another program, at the end."""
     index = dialog.index_of(entry)
@@ -461,12 +379,6 @@ def _attached(entry: TextEntry) -> list[object]:
     return list(cast("list[object]", kept)) if isinstance(kept, list) else []
 
 
-def _busy(run_id: str | None) -> ProblemError:
-    return ProblemError(
-        409, "run_active", "an answer is under way here; wait for it or cancel it", params={"runId": run_id}
-    )
-
-
 def _trim(kept: OrderedDict[tuple[str, str], Sent]) -> None:
-    while len(kept) > MAX_REMEMBERED:
+    while len(kept) > MAX_KEYS:
         kept.popitem(last=False)

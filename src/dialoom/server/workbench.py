@@ -123,7 +123,7 @@ class Workbench:
         gauges = {
             "open_streams": lambda: self.hub.followers,
             "jobs": lambda: len(self._background),
-            "runs": lambda: self._talks.going,
+            "runs": lambda: self._talks.runs.going,
         }
         self._metrics = Metrics(gauges, clock=clock)
         self.table = list(self._table())
@@ -200,7 +200,7 @@ class Workbench:
         return JSONResponse(self.document())
 
     def _running(self, conversation_id: str) -> str | None:
-        return self._talks.running(conversation_id)
+        return self._talks.runs.running(conversation_id)
 
 
 def _handlers(parts: Parts) -> CardHandlers:
