@@ -46,8 +46,7 @@ async def triage(flags: TriageFlags, model: ModelFlags) -> ExitCode:
     if not cases.rows:
         raise UsageError(cases.nothing("id, category, title, text and resolution"))
     async with AsyncExitStack() as stack:
-        opened = await _open_model(model, stack)
-        embedder = HashEmbedder() if model.offline else await _open_embedder(model.config, stack)
+        opened, embedder = await _open(model, stack)
         asked = None if opened is None else Asked(opened.provider, opened.choice.label, opened.options)
         desk = Desk(CaseIndex(cases.rows, embedder, warn=say), asked, top_k=flags.top_k)
         unfinished = Unfinished(flags.out, _thread(tickets, cases, flags.top_k, opened))
@@ -63,33 +62,37 @@ async def triage(flags: TriageFlags, model: ModelFlags) -> ExitCode:
 
 def _check_out(out: Path) -> None:
     """Refuse a place for results before hours of work."""
-    if out.is_dir():
-        raise UsageError(f"{out} is a folder; name a file with --out")
+    if out.exists() and not out.is_file():
+        raise UsageError(f"{out} is no file that could be replaced; name another with --out")
     if not out.parent.is_dir():
         raise UsageError(f"there is no folder {out.parent}; make it, or name another file with --out")
 
 
-async def _open_model(flags: ModelFlags, stack: AsyncExitStack) -> OpenModel | None:
-    """Return who is asked. Settings that are no use are told, unless flags name a model or ask for one."""
-    opened = None
+async def _open(flags: ModelFlags, stack: AsyncExitStack) -> tuple[OpenModel | None, Embedder]:
+    """Return who is asked and who makes vectors.
+
+    Settings that are no use are told and gone without, unless flags name a model or ask for one.
+    """
+    opened, embedder = None, HashEmbedder()
     if not flags.offline:
         try:
             opened = await stack.enter_async_context(open_model(flags))
+            embedder = await _open_embedder(flags.config, stack)
         except UsageError as error:
-            if flags.model or flags.base_url or flags.require_model:
+            if opened is None and (flags.model or flags.base_url or flags.require_model):
                 raise
             say(f"the settings are not usable: {one_line(str(error))}")
     if opened is None or opened.choice.mode == "offline":
         say("offline: no model is asked; words and earlier cases decide")
-        return None
+        return None, embedder
     announce(opened.choice)
-    return opened
+    return opened, embedder
 
 
 async def _open_embedder(config: Path | None, stack: AsyncExitStack) -> Embedder:
     try:
         return await stack.enter_async_context(open_embedder(config))
-    except (UsageError, ProviderError) as error:
+    except ProviderError as error:
         say(f"vectors are made offline: {one_line(str(error))}")
         return HashEmbedder()
 

@@ -76,9 +76,7 @@ def test_without_usable_settings_words_and_cases_decide(
     Path("llm.json").write_text(settings or "", encoding="utf-8")
     shown = desk.run("triage", *words)
     assert shown[:2] == (0, "triage.json: 3 tickets, 0 by model, 3 by rules\n")
-    *before, last = [
-        line for line in shown.err.splitlines() if not line.startswith("vectors are made offline: ")
-    ]
+    *before, last = shown.err.splitlines()
     assert last == OFFLINE
     assert len(before) == len(told)
     assert all(line.startswith(start) for line, start in zip(before, told, strict=True))
@@ -297,6 +295,18 @@ async def test_a_model_for_vectors_embeds_cases_and_tickets(desk: Terminal) -> N
     assert written()["embedder"] == "openai:e5"
 
 
+async def test_vectors_that_the_settings_cannot_give_are_made_offline_and_the_model_is_asked(
+    desk: Terminal,
+) -> None:
+    async with WireServer(lambda _: answered()) as server:
+        settle(server.url, embedding_model="e5", embedding_api_key_env="NOPE")
+        shown = await desk.run_beside("triage", "--config", "llm.json")
+    assert (shown.code, written()["embedder"], written()["summary"]["source"]) == (0, "hash", {"model": 3})
+    assert shown.err.splitlines()[0].startswith(
+        "the settings are not usable: the settings take a key from NOPE"
+    )
+
+
 @pytest.mark.promise("triage-014")
 @pytest.mark.parametrize("good", [0, 1, 2], ids=["at once", "for the cases", "for the tickets"])
 async def test_where_vectors_fail_they_are_made_offline_and_the_cases_indexed_again(
@@ -347,7 +357,8 @@ async def test_tickets_in_gb18030_are_asked_about_in_their_own_words(desk: Termi
             ["--out", "no/such/out.json"],
             "there is no folder no/such; make it, or name another file with --out",
         ),
-        (["--out", "."], ". is a folder; name a file with --out"),
+        (["--out", "."], ". is no file that could be replaced; name another with --out"),
+        (["--out", "pipe"], "pipe is no file that could be replaced; name another with --out"),
         (
             ["--tickets", "none.jsonl"],
             "there is no file none.jsonl; name one with a JSON object on each line",
@@ -363,6 +374,7 @@ async def test_tickets_in_gb18030_are_asked_about_in_their_own_words(desk: Termi
 def test_what_cannot_work_is_refused_before_anything_is_asked(
     desk: Terminal, words: list[str], told: str
 ) -> None:
+    os.mkfifo("pipe")
     many = [{**CASES[0], "id": str(at), "category": str(at)} for at in range(101)]
     Path("many.jsonl").write_text(lines(many), encoding="utf-8")
     shown = desk.run("triage", "--offline", *words)
