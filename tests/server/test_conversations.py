@@ -140,6 +140,20 @@ def test_a_card_stands_in_its_first_place_with_its_newest_state(client: TestClie
     assert (alone["start"], alone["entries"]) == (2, [])  # the newest entry is shown further up
 
 
+def test_versions_have_titles_of_their_own(client: TestClient, begin: Begin) -> None:
+    def branch(conversation: str) -> dict[str, object]:
+        return client.post(f"{ROOT}/{conversation}/branch", json={"at": 0}).json()
+
+    wells = begin(title="Wells")
+    second = branch(wells)
+    titles = [second["title"], branch(str(second["id"]))["title"], branch(wells)["title"]]
+    assert titles == ["Wells (2)", "Wells (3)", "Wells (4)"]
+    assert branch(begin(title="Plan (2031)"))["title"] == "Plan (2031) (2)"
+    assert branch(begin())["title"] == ""
+    long = branch(begin(title="井" * 1000))["title"]
+    assert str(long).endswith("井 (2)")
+
+
 def test_drafts_are_kept_by_key_and_go_when_they_are_emptied(client: TestClient, begin: Begin) -> None:
     path = f"{ROOT}/{begin()}/drafts"
     assert client.put(f"{path}/message", json={"text": "What about 单元"}).status_code == 204

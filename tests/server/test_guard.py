@@ -113,8 +113,31 @@ def test_a_link_signs_in_once_and_its_cookie_is_kept_from_scripts(
 
     second = TestClient(workbench.app, base_url=URL, follow_redirects=False)
     again = second.get(link)
-    assert (again.status_code, "set-cookie" in again.headers) == (303, False)
+    assert (again.status_code, "set-cookie" in again.headers) == (410, False)
     assert second.get(LIST).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("languages", "language", "told"),
+    [
+        ("", "en", "prints a new link"),
+        ("de-CH, en;q=0.8", "en", "prints a new link"),
+        ("zh-CN,zh;q=0.9,en;q=0.8", "zh", "给出新的链接"),
+    ],
+)
+def test_who_opens_a_used_link_is_told_what_to_do(
+    workbench: Workbench, stranger: TestClient, languages: str, language: str, told: str
+) -> None:
+    link = workbench.login_url.removeprefix(URL)
+    assert stranger.get(link).status_code == 303
+    assert stranger.get(link).headers["location"] == "/"  # signed in already, it does no harm
+    stranger.cookies.clear()
+    page = stranger.get(link, headers={"Accept-Language": languages})
+    assert (page.status_code, page.headers["content-language"]) == (410, language)
+    assert f'<html lang="{language}">' in page.text
+    assert told in page.text
+    assert link.partition("=")[2] not in page.text
+    assert stranger.get("/login").headers["location"] == "/"  # the page asks for the token
 
 
 def test_the_token_signs_a_browser_in_and_logging_out_ends_it(stranger: TestClient) -> None:

@@ -1,12 +1,17 @@
 """Where conversations that branched from one another part: what a page's branch arrows lead to."""
 
+import re
+from itertools import count
+
 import msgspec
 
 from dialoom.conversation.entries import Entry
-from dialoom.conversation.header import Header
+from dialoom.conversation.header import MAX_TITLE, Header
 from dialoom.conversation.store import ConversationNotFoundError, ListedConversationStore
 
 MAX_FAMILY = 50
+_NUMBER = re.compile(r" \(\d{1,4}\)$")
+_ROOM = len(" (9999)")
 
 
 class Alternatives(msgspec.Struct, frozen=True, rename="camel"):
@@ -31,6 +36,16 @@ async def alternatives(store: ListedConversationStore, conversation_id: str) -> 
         Alternatives(index, [each.id for each in _representatives([mine, *others], index, logs)])
         for index, others in sorted(parts.items())
     ]
+
+
+async def version_title(store: ListedConversationStore, header: Header) -> str:
+    """Return a title for a new version of a conversation: its family's, with the next number behind it."""
+    taken = {each.title for each in await _family(store, header)}
+    base = _NUMBER.sub("", header.title)
+    if base not in taken:  # "Wells (2)" may be what somebody called it
+        base = header.title
+    base = base[: MAX_TITLE - _ROOM]
+    return next(title for number in count(2) if (title := f"{base} ({number})") not in taken) if base else ""
 
 
 async def _family(store: ListedConversationStore, header: Header) -> list[Header]:

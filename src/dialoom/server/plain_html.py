@@ -28,11 +28,11 @@ NOT_BUILT = (
 )
 
 
-def page_html(title: str, body: str, *, refresh: bool = False) -> str:
+def page_html(title: str, body: str, *, refresh: bool = False, language: str = "en") -> str:
     """Return a whole page; with `refresh` it is loaded again every two seconds."""
     again = '<meta http-equiv="refresh" content="2">' if refresh else ""
     return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8">{again}'
+        f'<!doctype html><html lang="{language}"><head><meta charset="utf-8">{again}'
         f'<meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
         f'<link rel="stylesheet" href="/plain.css"></head><body>{body}</body></html>\n'
     )

@@ -29,6 +29,7 @@ from dialoom.graph import Checkpoint
 from dialoom.server.attached import ReadAttached
 from dialoom.server.choice import PLAINLY, Choice, Manner, Policy
 from dialoom.server.deadlines import Deadlines
+from dialoom.server.family import version_title
 from dialoom.server.hub import EventHub
 from dialoom.server.run_tale import RunView
 from dialoom.server.tales import Tales, busy
@@ -169,7 +170,7 @@ class Talks:
             return dialog
         if parent >= dialog.message_count:
             raise UsageError(f"there is no entry {parent} yet; load the conversation again")
-        return await self.open((await dialog.branch(parent + 1)).id)
+        return await self.open((await self._version(await dialog.branch(parent + 1))).id)
 
     async def _say(self, dialog: Dialog, text: str, attachments: list[object], manner: Manner) -> Sent:
         question = await self._question(dialog.id, text, attachments)
@@ -188,7 +189,7 @@ class Talks:
     async def again(self, conversation_id: str) -> tuple[str, str]:
         """Have the newest answer made anew in a branch; return the branch's id and the run's."""
         dialog = await self.open(conversation_id, whole=True)
-        return await self._run_branch(await dialog.regenerate())
+        return await self._run_branch(await self._version(await dialog.regenerate()))
 
     async def edit(self, conversation_id: str, index: int, text: str) -> tuple[str, str]:
         """Say something else in place of a message, in a branch; return the branch's id and the run's."""
@@ -197,17 +198,18 @@ class Talks:
         if not isinstance(before, TextEntry) or before.role != "user":
             raise UsageError(f"entry {index} is not a text of the user; edit one that is")
         question = await self._question(conversation_id, text, _attached(before))
-        return await self._run_branch((await dialog.branch(index)).append_message(question))
+        branch = await self._version(await dialog.branch(index))
+        return await self._run_branch(branch.append_message(question))
 
     async def branch(self, conversation_id: str, at: int) -> str:
         """Return the id of a branch with the first `at` entries."""
         dialog = await self.open(conversation_id, whole=True)
-        return (await dialog.branch(at)).id
+        return (await self._version(await dialog.branch(at))).id
 
     async def fork(self, checkpoint: Checkpoint) -> str:
         """Return the id of a conversation that goes on from where a run of another stood."""
         dialog = await self.open(checkpoint.thread_id, whole=True)
-        return (await dialog.fork(checkpoint)).id
+        return (await self._version(await dialog.fork(checkpoint))).id
 
     async def resume(self, conversation_id: str) -> str:
         """Go on with what a crash or a restart cut short; return the run's id."""
@@ -335,6 +337,12 @@ class Talks:
         if passages:
             meta[KEY] = [{**each, "index": at} for at, each in enumerate(passages, 1)]
         return TextEntry(role="user", content=text, meta=meta)
+
+    async def _version(self, branch: Dialog) -> Dialog:
+        """Give a branch a title by which it is known in a list, and return it."""
+        if title := await version_title(self._store, branch.header):
+            await branch.set_title(title).save()
+        return branch
 
     async def _run_branch(self, twin: Dialog) -> tuple[str, str]:
         branch = await self.open(twin.id)
