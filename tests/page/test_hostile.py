@@ -191,7 +191,7 @@ def cards(words: str, short: str) -> list[Entry]:
         for kind in kinds
     ]
     return [
-        card("Form", id="f", title=words, fields=fields, submitLabel=words),
+        card("Form", id="f", title=words, fields=fields, submitLabel=words, inline=True),
         card("Form", id="g", title=words, fields=fields, submittedValues={"texts": words}, status=short),
         card(
             "ParameterSet",

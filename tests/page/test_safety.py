@@ -1,18 +1,17 @@
 """What a model, a document or a stranger writes runs nothing and calls nobody; everyone can use the page."""
 
 import http.server
-import json
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.page.stage import Stage, ask, card, staged, text
+from tests.page.stage import Stage, ask, staged, text
 
 pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def elsewhere() -> Iterator[tuple[str, list[str]]]:
@@ -88,71 +87,6 @@ def test_the_page_works_over_plain_http_from_another_machine(browser: Browser, t
         context.close()
 
 
-AXE = Path(__file__).parents[2] / "web/node_modules/axe-core/axe.min.js"
-
-
-@pytest.mark.parametrize(("locale", "theme"), [("en-US", "light"), ("zh-CN", "dark")])
-def test_axe_finds_no_serious_violation(browser: Browser, stage: Stage, theme: str, locale: str) -> None:
-    if not AXE.exists():
-        pytest.skip("axe-core is not installed (npm); run make test")
-    context = browser.new_context(
-        bypass_csp=True, color_scheme="dark" if theme == "dark" else "light", locale=locale
-    )
-    page = context.new_page()
-    known = stage.conversation(
-        text("user", "q"),
-        text("assistant", "A **bold** [1] word\n\n```python\nx = 1  # y\n```\n\n| a |\n|---|\n| b |"),
-        card(
-            "Form",
-            id="f",
-            title="Form",
-            fields=[
-                {"id": "a", "label": "A", "required": True},
-                {"id": "b", "label": "B", "type": "multiselect", "options": ["x", "y"]},
-            ],
-        ),
-        card("ParameterSet", id="p", title="P", items=[{"name": "power", "valueText": "2"}]),
-        card("Table", id="t", title="T", columnNames=["a"], rows=[[1]]),
-        card("Approval", id="ap", title="May it?", toolName="refund", arguments={"a": 1}),
-        card("WorkflowStatus", id="w", title="W", steps=[{"id": "a", "status": "running", "progress": 0.5}]),
-        card(
-            "KnowledgeBase",
-            id="k",
-            kbId="k",
-            title="K",
-            sources=[{"id": "a", "status": "failed", "error": "bad"}],
-        ),
-        card("ColumnMatch", id="m", title="M", requiredColumns=["x"], previewColumns=["y"]),
-        card("XyzLoadCard", id="x", title="X", columns=[{"index": 0, "name": "E"}]),
-        card("GriddingParamCard", id="g", title="G"),
-        card("Error", id="e", title="E", message="bad", retryable=True),
-    )
-    page.goto(stage.login_url())
-    page.goto(f"{stage.url}/c/{known}")
-    expect(page.locator(".card")).to_have_count(10)
-    expect(page.locator(".card [aria-busy]")).to_have_count(0)
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    page.click("button[aria-label='Details'], button[aria-label='详情']")
-    found = [serious(page)]
-    page.click("#tab-data")
-    expect(page.locator(".data .grid-row")).to_have_count(2)
-    found.append(serious(page))
-    page.click(".places button >> nth=2")
-    expect(page.locator("dialog input[type=checkbox]")).to_be_visible()
-    found.append(serious(page))
-    context.close()
-    assert found == [[], [], []]
-
-
-def serious(page: Page) -> list[tuple[str, list[str]]]:
-    """Return what axe finds serious or worse, with the first elements it finds it at."""
-    return [
-        (each["id"], [node["html"][:160] for node in each["nodes"]][:3])
-        for each in page.evaluate("async () => (await axe.run()).violations")
-        if each["impact"] in {"serious", "critical"}
-    ]
-
-
 def test_the_page_can_be_worked_without_a_mouse(page: Page, stage: Stage) -> None:
     stage.says("by keys")
     page.keyboard.type("hello")
@@ -169,29 +103,6 @@ def test_the_page_can_be_worked_without_a_mouse(page: Page, stage: Stage) -> Non
     expect(page.locator("dialog kbd").first).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.locator("dialog")).to_have_count(0)
-
-
-def test_a_conversation_of_a_thousand_entries_opens_soon_and_typing_stays_quick(
-    page: Page, stage: Stage
-) -> None:
-    long = [text("user" if at % 2 else "assistant", f"entry {at} **bold**\n\n- a\n- b") for at in range(1000)]
-    known = stage.conversation(*long)
-    began = time.monotonic()
-    page.goto(f"{stage.url}/c/{known}")
-    expect(page.locator(".entry").last).to_contain_text("entry 999")
-    print(json.dumps({"open_seconds": round(time.monotonic() - began, 2)}))
-    assert page.locator(".entry").count() == 60  # a window of it, whatever its length
-    slowest = page.evaluate(
-        """async () => { const box = document.querySelector('.composer textarea'); let worst = 0;
-        const set = Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, 'value').set;
-        for (let at = 0; at < 30; at++) { const began = performance.now(); set.call(box, 'x'.repeat(at));
-        box.dispatchEvent(new Event('input', {bubbles: true}));
-        await new Promise((done) => setTimeout(done)); worst = Math.max(worst, performance.now() - began) }
-        return worst }"""
-    )
-    print(json.dumps({"slowest_key_ms": round(slowest, 1)}))
-    page.evaluate("document.querySelector('.transcript').scrollTop = 0")
-    expect(page.locator(".entry")).to_have_count(120)
 
 
 def test_two_languages_and_a_phone(browser: Browser, stage: Stage) -> None:

@@ -21,14 +21,14 @@ export function FormCard(props: CardProps) {
   const values = answersOf(fields, texts);
   const wrong = tried ? check(shown.schema, fields, values) : {};
   for (const violation of violations) wrong[violation.path.replace(/^[/$.]+/, "")] ??= violation.message;
-  const submit = async () => {
+  const submit = async (form: HTMLFormElement) => {
     setTried(true);
     const found = check(shown.schema, fields, values);
-    if (Object.keys(found).length > 0) return focusFirst(found);
+    if (Object.keys(found).length > 0) return focusFirst(form, found);
     if (await act("submit", { values })) forget();
   };
   return (
-    <form className="fields" noValidate onSubmit={(event) => { event.preventDefault(); void submit(); }}>
+    <form className="fields" noValidate onSubmit={(event) => { event.preventDefault(); void submit(event.currentTarget); }}>
       {fields.filter((field) => isVisible(field, values)).map((field) => (
         <Field key={field.id} field={field} text={texts[field.id] ?? ""} wrong={wrong[field.id]} onChange={(text) => setTexts({ ...texts, [field.id]: text })} />
       ))}
@@ -46,9 +46,11 @@ function check(schema: Record<string, unknown> | undefined, fields: FormField[],
   return result.valid ? {} : violationsOf(result.errors, fields, values);
 }
 
-function focusFirst(found: Record<string, string>): void {
-  const first = Object.keys(found)[0];
-  if (first !== undefined) document.querySelector<HTMLElement>(`[data-field="${CSS.escape(first)}"]`)?.focus();
+/** Go to the first field that is wrong, as they stand in this form; another may have fields of the same names. */
+function focusFirst(form: HTMLFormElement, found: Record<string, string>): void {
+  const places = [...form.querySelectorAll<HTMLElement>("[data-field]")];
+  const first = places.find((place) => (place.dataset.field ?? "") in found);
+  (first?.querySelector("input") ?? first)?.focus();
 }
 
 interface FieldProps {
@@ -92,10 +94,10 @@ function Input({ field, text, common, onChange }: { field: FormField; text: stri
     case "multiselect": {
       const chosen = Array.isArray(text) ? text : [];
       return (
-        <div role="group" className="choices" {...common}>
+        <div role="group" className="choices" id={String(common.id)} data-field={field.id} aria-label={field.label || field.id} aria-describedby={common["aria-describedby"] as string | undefined}>
           {listOf<unknown>(field.options).map(optionOf).map((option) => (
             <label key={option.value}>
-              <input type="checkbox" checked={chosen.includes(option.value)} onChange={(event) => onChange(event.target.checked ? [...chosen, option.value] : chosen.filter((each) => each !== option.value))} />
+              <input type="checkbox" aria-invalid={common["aria-invalid"] === true} checked={chosen.includes(option.value)} onChange={(event) => onChange(event.target.checked ? [...chosen, option.value] : chosen.filter((each) => each !== option.value))} />
               {option.label}
             </label>
           ))}
