@@ -277,6 +277,7 @@ async def test_an_answer_that_is_no_json_is_dropped_for_the_rules(laid: Laid) ->
         ({"priority": "urgent"}, "$.priority: "),
         ({"priority": 1}, "$.priority: "),
         ({"reply": ""}, "$.reply: "),
+        ({"reply": " \n"}, "$.reply: it is blank"),
         ({"reply": "a" * 10_001}, "$.reply: "),
         ({"citations": "B"}, "$.citations: "),
         ({"citations": [1]}, "$.citations[0]: "),

@@ -86,9 +86,11 @@ class Desk:
             if error.kind in _HOPELESS:
                 self._given_up = told
             return _Outcome(why=f"the model failed: {told}")
-        if result.ok:
-            return _Outcome(verdict=msgspec.convert(result.value, Verdict), usage=result.usage)
-        wrong = one_line("; ".join(f"{each.path}: {each.message}" for each in result.violations))
+        verdict = msgspec.convert(result.value, Verdict) if result.ok else None
+        if verdict is not None and verdict.reply.strip():
+            return _Outcome(verdict=verdict, usage=result.usage)
+        told = [f"{each.path}: {each.message}" for each in result.violations] or ["$.reply: it is blank"]
+        wrong = one_line("; ".join(told))
         return _Outcome(why=f"the model's answer was dropped: {wrong}", usage=result.usage)
 
 
