@@ -15,6 +15,7 @@ class Request(NamedTuple):
     """One request as it came; header names are lower case."""
 
     method: str
+    path: str
     headers: Mapping[str, str]
     body: bytes
 
@@ -237,4 +238,5 @@ async def read_request(reader: asyncio.StreamReader) -> Request:
         name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:] if line)
     }
     body = await reader.readexactly(int(headers.get("content-length", "0")))
-    return Request(lines[0].split()[0], headers, body)
+    method, path, _ = lines[0].split()
+    return Request(method, path, headers, body)

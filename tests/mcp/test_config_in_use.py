@@ -1,5 +1,6 @@
 """What the settings of a config mean once a connection is made."""
 
+import asyncio
 import json
 import os
 from pathlib import Path
@@ -57,8 +58,23 @@ async def test_streamable_http_does_all_on_one_endpoint_with_the_headers(by_stre
         config.set_headers({"Authorization": "Bearer ${TOKEN}"})
         options = MCPOptions(variables=Variables(environment={"TOKEN": "t0ken"}))
         async with MCPClient(config, options) as client:
-            assert len(await client.list_tools()) > 0
-        assert {request.headers.get("authorization") for request in server.requests} == {"Bearer t0ken"}
+            assert [tool.name for tool in await client.list_tools()] == ["echo"]
+            assert said(await client.call_tool("echo", {"n": 1})) == '{"n": 1}'
+            await server.until_streams(1)
+            changed = asyncio.Event()
+            client.on_list_changed(lambda *_: changed.set())
+            await server.push({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+            async with asyncio.timeout(30):
+                await changed.wait()
+    # questions and answers, notices of the server and the end of the session: all at the one address
+    assert {(request.method, request.path) for request in server.requests} == {
+        ("POST", "/mcp"),
+        ("GET", "/mcp"),
+        ("DELETE", "/mcp"),
+    }
+    assert {request.headers.get("authorization") for request in server.requests} == {"Bearer t0ken"}
+    for request in server.of("POST"):
+        assert {"application/json", "text/event-stream"} <= set(request.headers["accept"].split(", "))
 
 
 @pytest.mark.promise("mcpconfig-029", "mcpconfig-033")

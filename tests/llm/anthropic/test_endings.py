@@ -11,6 +11,7 @@ from dialoom.base.errors import UsageError
 from dialoom.llm import (
     AnthropicProvider,
     ChatOptions,
+    ChatResponse,
     MockProvider,
     OpenAIProvider,
     Provider,
@@ -75,44 +76,59 @@ async def test_events_in_pieces_and_over_several_lines_are_put_back_together() -
         assert answer.text == "Hi"
 
 
+ERRORS = [
+    (400, "bad_request", {"type": "invalid_request_error", "message": "max_tokens: too many"}, False),
+    (400, "context_window", {"type": "invalid_request_error", "message": "prompt is too long"}, False),
+    (400, "quota", {"type": "invalid_request_error", "message": "Your credit balance is too low"}, False),
+    (401, "auth", {"type": "authentication_error", "message": "invalid x-api-key"}, False),
+    (402, "quota", {"type": "billing_error", "message": "x"}, False),
+    (403, "auth", {"type": "permission_error", "message": "x"}, False),
+    (404, "bad_request", {"type": "not_found_error", "message": "model: x"}, False),
+    (413, "context_window", {"type": "request_too_large", "message": "x"}, False),
+    (429, "rate_limit", {"type": "rate_limit_error", "message": "x"}, True),
+    (500, "server_error", {"type": "api_error", "message": "x"}, True),
+    (504, "timeout", {"type": "timeout_error", "message": "x"}, True),
+    (529, "overloaded", {"type": "overloaded_error", "message": "x"}, True),
+]  # fmt: skip
+"""What Anthropic says instead of an answer: status, our kind, its words, whether asking again may help."""
+
+
 @pytest.mark.promise("llm-017")
-async def test_errors_have_their_kinds_and_those_that_may_pass_are_asked_again() -> None:
-    busy = WireReply(
-        status=529, body=(b'{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}',)
-    )
-    clock = ManualClock()
-    async with (
-        asyncio.timeout(SOON),
-        served(busy, streamed(*ANSWER), clock=clock) as (_, provider),
-        asyncio.TaskGroup() as group,
-    ):
-        retry = RetryPolicy(chance=lambda: 0.0)
-        async with provider.stream(HELLO, ChatOptions(retry=retry)) as stream:
-            again = await anext(stream)
-            assert isinstance(again, Retrying)
-            assert (again.kind, again.wait) == ("overloaded", 0.5)
-            group.create_task(clock.advance(again.wait))
-            await read_all(stream)
-    assert (stream.response.text, stream.response.attempts) == ("Hello", 2)
+@pytest.mark.parametrize(("status", "kind", "told", "retryable"), ERRORS)
+async def test_errors_have_their_kinds_and_those_that_may_pass_are_asked_again(
+    status: int, kind: str, told: Any, retryable: bool
+) -> None:
+    refusal = WireReply(status=status, body=(msgspec.json.encode({"type": "error", "error": told}),))
+    clock, waits = ManualClock(), []
+
+    async def asked(*replies: WireReply) -> tuple[ChatResponse | ProviderError, int]:
+        options = ChatOptions(retry=RetryPolicy(attempts=3, chance=lambda: 0.0))
+        async with served(*replies, clock=clock) as (server, provider), asyncio.TaskGroup() as group:
+            try:
+                async with provider.stream(HELLO, options) as stream:
+                    async for event in stream:
+                        if isinstance(event, Retrying):
+                            waits.append((event.kind, event.wait))
+                            group.create_task(clock.advance(event.wait))
+                    return stream.response, len(server.requests)
+            except ProviderError as error:
+                return error, len(server.requests)
+
+    async with asyncio.timeout(SOON):
+        passing, first_requests = await asked(refusal, streamed(*ANSWER))
+        lasting, all_requests = await asked(refusal, refusal, refusal, streamed(*ANSWER))
+    assert isinstance(lasting, ProviderError)
+    assert (lasting.kind, lasting.status, lasting.retryable) == (kind, status, retryable)
+    if retryable:
+        assert isinstance(passing, ChatResponse)
+        assert (passing.text, passing.attempts, first_requests, all_requests) == ("Hello", 2, 2, 3)
+        assert waits == [(kind, 0.5), (kind, 0.5), (kind, 1.0)]
+    else:
+        assert isinstance(passing, ProviderError)
+        assert (passing.kind, first_requests, all_requests, waits) == (kind, 1, 1, [])
 
 
-@pytest.mark.parametrize(
-    ("status", "kind", "told", "retryable"),
-    [
-        (400, "bad_request", {"type": "invalid_request_error", "message": "max_tokens: too many"}, False),
-        (400, "context_window", {"type": "invalid_request_error", "message": "prompt is too long"}, False),
-        (400, "quota", {"type": "invalid_request_error", "message": "Your credit balance is too low"}, False),
-        (401, "auth", {"type": "authentication_error", "message": "invalid x-api-key"}, False),
-        (402, "quota", {"type": "billing_error", "message": "x"}, False),
-        (403, "auth", {"type": "permission_error", "message": "x"}, False),
-        (404, "bad_request", {"type": "not_found_error", "message": "model: x"}, False),
-        (413, "context_window", {"type": "request_too_large", "message": "x"}, False),
-        (429, "rate_limit", {"type": "rate_limit_error", "message": "x"}, True),
-        (500, "server_error", {"type": "api_error", "message": "x"}, True),
-        (504, "timeout", {"type": "timeout_error", "message": "x"}, True),
-        (529, "overloaded", {"type": "overloaded_error", "message": "x"}, True),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("status", "kind", "told", "retryable"), ERRORS)
 async def test_an_error_is_the_same_before_and_within_an_answer(
     status: int, kind: str, told: Any, retryable: bool
 ) -> None:
