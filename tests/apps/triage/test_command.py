@@ -231,7 +231,7 @@ async def test_what_fails_in_passing_is_asked_again_as_the_settings_say(
 ) -> None:
     Path("tickets.jsonl").write_text(lines(TICKETS[:1]), encoding="utf-8")
     async with WireServer([failure, answered()]) as server:
-        settle(server.url, retries=1, retry_backoff_ms=0, total_timeout_ms=2000)
+        settle(server.url, retries=1, retry_backoff_ms=0, total_timeout_ms=3000)
         shown = await desk.run_beside("triage", "--config", "llm.json")
         assert shown.out == "triage.json: 1 ticket, 1 by model, 0 by rules\n"
         assert len(server.requests) == 2

@@ -7,10 +7,7 @@ from dialoom.apps.triage.pipeline import MAX_STEPS as MAX_STEPS
 from dialoom.apps.triage.pipeline import STORED_TYPES as STORED_TYPES
 from dialoom.apps.triage.pipeline import Paths as Paths
 from dialoom.apps.triage.pipeline import triage_graph as triage_graph
-from dialoom.apps.triage.report import Report as Report
-from dialoom.apps.triage.report import Summary as Summary
 from dialoom.apps.triage.rows import Case as Case
-from dialoom.apps.triage.rows import LeftOut as LeftOut
 from dialoom.apps.triage.rows import Rows as Rows
 from dialoom.apps.triage.rows import Ticket as Ticket
 from dialoom.apps.triage.rows import read_cases as read_cases
