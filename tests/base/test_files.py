@@ -62,3 +62,22 @@ def test_a_folder_is_not_replaced(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="folder"):
         replace_file(tmp_path / "folder", b"x")
     assert names(tmp_path) == ["folder"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with a name")
+def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
+    """As root a device would be gone: `--out /dev/null` must not turn it into a file."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(FileExistsError, match="it is no regular file"):
+        replace_file(pipe, b"new")
+    assert stat.S_ISFIFO(pipe.lstat().st_mode)
+    assert names(tmp_path) == ["pipe"]
+
+
+def test_a_link_goes_on_leading_to_its_file(tmp_path: Path) -> None:
+    path, link = tmp_path / "kept.json", tmp_path / "link.json"
+    path.write_bytes(b"old")
+    link.symlink_to(path)
+    replace_file(link, b"new")
+    assert (link.is_symlink(), path.read_bytes()) == (True, b"new")

@@ -1,5 +1,6 @@
 """Files that last: replaced in one step, there after a power cut, private from their first byte."""
 
+import errno
 import os
 import stat
 from contextlib import suppress
@@ -17,9 +18,13 @@ _NAME: Final = 64
 def replace_file(path: Path, content: bytes, *, mode: int | None = None) -> None:
     """Put `content` in a file's place: whoever reads it, even after a power cut, finds the old or the new.
 
-    A new file is private and an older one keeps its mode, unless one is given. Raises `OSError`, and leaves
-    what was there. A process that dies meanwhile leaves a `.{name}.{id}.tmp` behind.
+    A new file is private and an older one keeps its mode, unless one is given; a link goes on leading to its
+    file. Raises `OSError`, also where a device or a pipe is, and leaves what was there. A process that dies
+    meanwhile leaves a `.{name}.{id}.tmp` behind.
     """
+    path = path.resolve() if path.is_symlink() else path
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise FileExistsError(errno.EEXIST, "it is no regular file", str(path))
     temporary = path.with_name(f".{path.stem[:_NAME]}.{new_id()}.tmp")
     try:
         with open(temporary, "xb", opener=_open_private) as file:
