@@ -19,7 +19,7 @@ from dialoom.graph.frozen import freeze
 from dialoom.llm.messages import Message, ToolCall, tool_result
 from dialoom.llm.usage_limits import Spent
 from dialoom.tools.context import Progress, ToolRun
-from dialoom.tools.observe import to_plain, without_surrogates
+from dialoom.tools.observe import to_bounded_plain, without_surrogates
 from dialoom.tools.result import ToolResult, failed
 from dialoom.tools.tool import Tool
 
@@ -224,8 +224,8 @@ def _card_of(result: ToolResult, tool: str) -> object:
 
 def _shown(value: object) -> object:
     """Return what a tool shows to people as JSON values that any store keeps. Raises what `value` raises."""
-    plain = freeze(without_surrogates(to_plain(value)))
+    plain = without_surrogates(to_bounded_plain(value))
     size = len(msgspec.json.encode(plain))
     if size > MAX_SHOWN_BYTES:
         raise UsageError(f"{size} bytes are to be shown, at most {MAX_SHOWN_BYTES} are; show less")
-    return plain
+    return freeze(plain)

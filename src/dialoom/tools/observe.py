@@ -131,6 +131,19 @@ def to_plain(value: object) -> object:
     return msgspec.to_builtins(value, str_keys=True, enc_hook=_encode)
 
 
+def to_bounded_plain(value: object) -> object:
+    """As `to_plain`, of no more than `Measure` lets pass: raises `TypeError` or `RecursionError` for more."""
+    made = Measure()
+
+    def encode(each: object) -> object:
+        plain = _encode(each)
+        made.take(plain)
+        return plain
+
+    Measure().take(value)
+    return msgspec.to_builtins(value, str_keys=True, enc_hook=encode)
+
+
 def _encode(value: object) -> object:
     """Return what msgspec does not know as something that it does."""
     if isinstance(value, DumpsItself) and not isinstance(value, type):
@@ -189,16 +202,8 @@ class _Json(NamedTuple):
 
 def _to_json(value: object) -> _Json | str:
     """Return `value` as JSON, or what it is that cannot be that."""
-    made = Measure()
-
-    def encode(each: object) -> object:
-        plain = _encode(each)
-        made.take(plain)
-        return plain
-
     try:
-        Measure().take(value)
-        plain = msgspec.to_builtins(value, str_keys=True, enc_hook=encode)
+        plain = to_bounded_plain(value)
         try:
             text = msgspec.json.encode(plain)
         except UnicodeEncodeError:
