@@ -3,23 +3,17 @@
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
-from dialoom.llm import ChatOptions, Message, Model, Provider, ProviderError, ResponseStream
+from dialoom.llm import ChatOptions, Message, Provider, ProviderError, ResponseStream
+from dialoom.llm.around import AroundProvider
 from dialoom.llm.options import DEFAULT_OPTIONS
 
 
-class HeardProvider:
+class HeardProvider(AroundProvider):
     """Passes everything on to `provider`; `failure` is why the newest answer broke off, if it did."""
 
     def __init__(self, provider: Provider) -> None:
-        self._provider = provider
+        super().__init__(provider)
         self.failure: ProviderError | None = None
-
-    @property
-    def id(self) -> str:
-        return self._provider.id
-
-    async def models(self) -> tuple[Model, ...]:
-        return await self._provider.models()
 
     @asynccontextmanager
     async def stream(
@@ -32,9 +26,6 @@ class HeardProvider:
         except ProviderError as error:
             self.failure = error
             raise
-
-    async def aclose(self) -> None:
-        await self._provider.aclose()
 
 
 def reason_of(failure: ProviderError) -> str:

@@ -11,8 +11,8 @@ import msgspec
 
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
 from dialoom.base.errors import UsageError
+from dialoom.llm.around import AroundProvider
 from dialoom.llm.assembly import Assembly
-from dialoom.llm.capabilities import Model
 from dialoom.llm.closing import ClosedOnExit
 from dialoom.llm.deadlines import Deadlines, seconds
 from dialoom.llm.errors import ProviderError
@@ -20,7 +20,6 @@ from dialoom.llm.events import ResponseCompleted, Retrying, StreamEvent
 from dialoom.llm.message_size import FILE_TOKENS
 from dialoom.llm.messages import Message
 from dialoom.llm.options import DEFAULT_OPTIONS, ChatOptions
-from dialoom.llm.profile import WireProfile, profile_of
 from dialoom.llm.provider import Provider, ResponseStream
 from dialoom.llm.switch import StopSwitch
 from dialoom.llm.usage import Usage
@@ -42,7 +41,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Questions that may wait for their turn; one more is refused with kind `overloaded`."""
 
 
-class LimitedProvider(ClosedOnExit):
+class LimitedProvider(AroundProvider, ClosedOnExit):
     """Asks `provider` within `limits`; questions wait in the order they came.
 
     In any 60 seconds no more is begun than a minute allows; a question larger than a whole minute's tokens
@@ -57,8 +56,7 @@ class LimitedProvider(ClosedOnExit):
             raise UsageError(
                 "a limit is below one, so nothing could ever be asked; leave it out for no bound"
             )
-        self.id = provider.id
-        self._provider = provider
+        super().__init__(provider)
         self._limits = limits
         self._clock = clock
         self._requests = Window(limits.requests_per_minute or sys.maxsize)
@@ -66,17 +64,6 @@ class LimitedProvider(ClosedOnExit):
         self._slots = asyncio.Semaphore(limits.concurrency or sys.maxsize)
         self._first_in_line = asyncio.Lock()
         self._waiting = 0
-
-    @property
-    def profile(self) -> WireProfile | None:
-        """How the provider's server speaks."""
-        return profile_of(self._provider)
-
-    async def aclose(self) -> None:
-        await self._provider.aclose()
-
-    async def models(self) -> tuple[Model, ...]:
-        return await self._provider.models()
 
     @asynccontextmanager
     async def stream(

@@ -3,36 +3,23 @@
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
-from dialoom.llm.capabilities import Model
+from dialoom.llm.around import AroundProvider
 from dialoom.llm.messages import Message
 from dialoom.llm.options import DEFAULT_OPTIONS, ChatOptions
-from dialoom.llm.profile import WireProfile, profile_of
 from dialoom.llm.provider import Provider, ResponseStream
 from dialoom.llm.usage import Usage
 from dialoom.llm.usage_limits import UsageMeter
 
 
-class MeteredProvider:
+class MeteredProvider(AroundProvider):
     """Asks another provider within the limits of a meter, which several providers may share.
 
     Answers that broke off count with what their server had reported; requests repeated on the way are one.
     """
 
     def __init__(self, provider: Provider, meter: UsageMeter) -> None:
-        self.id = provider.id
+        super().__init__(provider)
         self.meter = meter
-        self._provider = provider
-
-    @property
-    def profile(self) -> WireProfile | None:
-        """What the provider asked says of its server."""
-        return profile_of(self._provider)
-
-    async def models(self) -> tuple[Model, ...]:
-        return await self._provider.models()
-
-    async def aclose(self) -> None:
-        await self._provider.aclose()
 
     @asynccontextmanager
     async def stream(

@@ -9,8 +9,8 @@ import msgspec
 
 from dialoom.base.errors import UsageError
 from dialoom.base.ids import new_id as fresh_id
+from dialoom.llm.around import AroundProvider
 from dialoom.llm.assembly import Assembly
-from dialoom.llm.capabilities import Model
 from dialoom.llm.errors import ErrorKind, ProviderError
 from dialoom.llm.events import (
     FellBack,
@@ -23,7 +23,7 @@ from dialoom.llm.events import (
 )
 from dialoom.llm.messages import Message
 from dialoom.llm.options import DEFAULT_OPTIONS, ChatOptions
-from dialoom.llm.profile import DEFAULT_PROFILE, WireProfile, profile_of
+from dialoom.llm.profile import DEFAULT_PROFILE
 from dialoom.llm.provider import Provider, ResponseStream
 from dialoom.llm.response import ChatResponse
 from dialoom.llm.structured.ask import instructed
@@ -42,7 +42,7 @@ _REFUSALS: tuple[ErrorKind, ...] = ("bad_request", "server_error")
 _MAX_REMEMBERED = 1000
 
 
-class ToolModeProvider:
+class ToolModeProvider(AroundProvider):
     """Asks another provider, and finds out how far its tools can be trusted.
 
     `native` uses the wire's own calls. `schema` asks for one JSON object, a call or a final answer, and turns
@@ -62,16 +62,10 @@ class ToolModeProvider:
         """Raises `UsageError` for a mode that there is not."""
         if mode not in {"auto", *_MODES}:
             raise UsageError(f"there is no tool mode {mode!r}; use auto, {', '.join(_MODES)}")
-        self.id = provider.id
-        self._provider = provider
+        super().__init__(provider)
         self._mode: ToolMode | Literal["auto"] = mode
         self._new_id = new_id
         self._learned: dict[str | None, ToolMode] = {}
-
-    @property
-    def profile(self) -> WireProfile | None:
-        """What the provider asked says of its server."""
-        return profile_of(self._provider)
 
     def tool_mode(self, model: str | None = None) -> ToolMode:
         """Return the mode in which `model` is asked next."""
@@ -79,12 +73,6 @@ class ToolModeProvider:
             return self._mode
         profile = self.profile
         return self._learned.get(model, profile.tool_mode if profile else "native")
-
-    async def models(self) -> tuple[Model, ...]:
-        return await self._provider.models()
-
-    async def aclose(self) -> None:
-        await self._provider.aclose()
 
     @asynccontextmanager
     async def stream(
