@@ -57,7 +57,7 @@ def test_a_run_that_failed_is_tried_again_from_its_card(page: Page, stage: Stage
     expect(page.locator(".entry.assistant:not(.live) .text")).to_have_text("here I am")
     page.reload()
     expect(page.locator(".entry.assistant .text")).to_have_text("here I am")
-    assert [message.text for message in stage.provider.requests[-1].messages][0] == "Hello?"
+    assert stage.provider.requests[-1].messages[0].text == "Hello?"
     assert stage.entries(known)[-1] == text("assistant", "here I am")
 
 

@@ -15,7 +15,10 @@ _ROOM = len(" (9999)")
 
 
 class Alternatives(msgspec.Struct, frozen=True, rename="camel"):
-    """The conversations that have different entries at `index` and the same before it, oldest first."""
+    """The conversations that have different entries at `index` and the same before it.
+
+    What was said there first comes first, whichever of its versions is looked at.
+    """
 
     index: int
     conversation_ids: list[str]
@@ -26,16 +29,21 @@ async def alternatives(store: ListedConversationStore, conversation_id: str) -> 
     family = await _family(store, await store.header(conversation_id))
     logs = {each.id: (await store.load(each.id)).entries for each in family}
     own = logs[conversation_id]
+    partings = {each.id: _parting(own, logs[each.id]) for each in family if each.id != conversation_id}
     parts: dict[int, list[Header]] = {}
     for each in family:
-        index = _parting(own, logs[each.id])
-        if each.id != conversation_id and index < len(own) and index < len(logs[each.id]):
+        index = partings.get(each.id, len(own))
+        if index < len(own) and index < len(logs[each.id]):
             parts.setdefault(index, []).append(each)
     mine = next(each for each in family if each.id == conversation_id)
-    return [
-        Alternatives(index, [each.id for each in _representatives([mine, *others], index, logs)])
-        for index, others in sorted(parts.items())
-    ]
+    found: list[Alternatives] = []
+    for index, others in sorted(parts.items()):
+        alike = [each for each in family if partings.get(each.id, index) >= index < len(logs[each.id])]
+        ages = _ages(alike, index, logs)
+        different = _representatives([mine, *others], index, logs)
+        different.sort(key=lambda each: (ages[each.id], each.created, each.id))
+        found.append(Alternatives(index, [each.id for each in different]))
+    return found
 
 
 async def version_title(store: ListedConversationStore, header: Header) -> str:
@@ -46,6 +54,14 @@ async def version_title(store: ListedConversationStore, header: Header) -> str:
         base = header.title
     base = base[: MAX_TITLE - _ROOM]
     return next(title for number in count(2) if (title := f"{base} ({number})") not in taken) if base else ""
+
+
+def _ages(alike: list[Header], index: int, logs: dict[str, tuple[Entry, ...]]) -> dict[str, float]:
+    """Return since when there is what each has at `index`: since the oldest that has the same there."""
+    return {
+        each.id: min(other.created for other in alike if logs[other.id][index] == logs[each.id][index])
+        for each in alike
+    }
 
 
 async def _family(store: ListedConversationStore, header: Header) -> list[Header]:
@@ -83,7 +99,7 @@ def _parting(one: tuple[Entry, ...], other: tuple[Entry, ...]) -> int:
 
 
 def _representatives(headers: list[Header], index: int, logs: dict[str, tuple[Entry, ...]]) -> list[Header]:
-    """Return one conversation for each different entry at `index`: the first given, oldest first.
+    """Return one conversation for each different entry at `index`: the first given.
 
     Those that are equal as a whole are each one of them.
     """
@@ -92,4 +108,4 @@ def _representatives(headers: list[Header], index: int, logs: dict[str, tuple[En
         log = logs[each.id]
         if all(log[index] != logs[other.id][index] or log == logs[other.id] for other in different):
             different.append(each)
-    return sorted(different, key=lambda header: (header.created, header.id))
+    return different

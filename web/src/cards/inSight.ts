@@ -28,6 +28,11 @@ export function heightOf(count: number): number {
   return Math.min(count * ROW_PX, TALLEST_PX);
 }
 
+/** How much of `box` is there for rows: what else scrolls in it, its head, takes some. */
+function roomIn(box: HTMLElement, count: number): number {
+  return box.clientHeight - Math.max(0, box.scrollHeight - heightOf(count));
+}
+
 export interface InSight {
   first: number;
   last: number;
@@ -39,12 +44,12 @@ export interface InSight {
 export function useInSight(ref: RefObject<HTMLElement | null>, count: number): InSight {
   const place = useRef<Place>({ top: 0, at: 0 });
   const [, redraw] = useReducer((times: number) => times + 1, 0);
-  const seen = ref.current?.clientHeight ?? 0;
+  const seen = ref.current === null ? 0 : roomIn(ref.current, count);
   useLayoutEffect(() => {
     const box = ref.current;
     if (box === null) return;
     const scrolled = () => {
-      place.current = moved(place.current, box.scrollTop, count, box.clientHeight);
+      place.current = moved(place.current, box.scrollTop, count, roomIn(box, count));
       redraw();
     };
     const watch = new ResizeObserver(scrolled);

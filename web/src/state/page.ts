@@ -104,6 +104,19 @@ export async function goOn(): Promise<void> {
   if (open !== null) await act(() => api.resume(open.id));
 }
 
+/** Go on with a run that failed, where it stood; what it did is not done again. An answer that is there is made anew. */
+export async function tryAgain(): Promise<void> {
+  const open = current.get();
+  if (open === null) return;
+  try {
+    await api.resume(open.id);
+    settle();
+  } catch (error) {
+    if (error instanceof Refused && error.code === "usage") await regenerate();
+    else tell(error);
+  }
+}
+
 function listEvent(event: WireEvent): void {
   const place = event.metadata?.dialoom;
   if (event.type === "RUN_STARTED" && place) running(place.conversation, place.runId ?? null);

@@ -2,7 +2,7 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { t, trouble } from "../i18n/i18n";
-import { goOn, older, regenerate, spoken } from "../state/page";
+import { goOn, older, spoken, tryAgain } from "../state/page";
 import { useCell } from "../state/store";
 import { givenUp } from "../state/conversation";
 import type { Conversation } from "../state/conversation";
@@ -108,7 +108,7 @@ function Failure({ code, message }: { code: string; message: string }) {
   return (
     <div className="failure" role="alert">
       <p>{trouble(code, message)}</p>
-      <button type="button" onClick={() => void regenerate()}>
+      <button type="button" onClick={() => void tryAgain()}>
         {t("tryAgain")}
       </button>
     </div>
