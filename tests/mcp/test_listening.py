@@ -158,6 +158,8 @@ async def test_a_server_without_notices_says_so_and_is_used_all_the_same() -> No
         await server.until_asked("subscriptions/listen")
         with pytest.raises(McpError, match="will not tell of 'memo://a': it tells of no changes"):
             await client.subscribe_resource("memo://a")
+        with pytest.raises(McpError, match="will not tell of 'memo://b': it tells of no changes"):
+            await client.subscribe_resource("memo://b")  # nobody listens any more, and this is known at once
         assert len(server.asked("subscriptions/listen")) == 1
 
 
@@ -187,3 +189,37 @@ async def test_a_server_with_nothing_to_announce_is_listened_to_when_something_i
         await server.tell("notifications/subscriptions/acknowledged", _meta=meta, notifications=granted)
         with pytest.raises(McpError, match="it does not tell of this resource"):
             await wanting
+
+
+async def acknowledge(server: Scripted, number: int, *uris: str) -> None:
+    """Take the listening request of this number, and tell of these resources."""
+    await server.until_asked("subscriptions/listen", number)
+    asked = [each for each in server.heard if each.get("method") == "subscriptions/listen"][number - 1]
+    meta = {"io.modelcontextprotocol/subscriptionId": asked["id"]}
+    await server.tell(
+        "notifications/subscriptions/acknowledged",
+        _meta=meta,
+        notifications={"toolsListChanged": True, "resourceSubscriptions": list(uris)},
+    )
+
+
+async def test_what_is_wanted_before_the_stream_of_lists_is_there_is_not_refused_by_it() -> None:
+    server = newer(lambda _: None)
+    async with asyncio.timeout(60), server.client() as client:
+        await server.until_asked("subscriptions/listen")
+        wanting = asyncio.create_task(client.subscribe_resource("memo://a"))
+        await acknowledge(server, 1)
+        await acknowledge(server, 2, "memo://a")
+        await wanting
+
+
+async def test_one_refused_resource_is_no_answer_to_another() -> None:
+    server = newer(lambda _: None, {"resources": {"subscribe": True}})
+    async with asyncio.timeout(60), server.client() as client:
+        one = asyncio.create_task(client.subscribe_resource("memo://a"))
+        await server.until_asked("subscriptions/listen")
+        other = asyncio.create_task(client.subscribe_resource("memo://b"))
+        await acknowledge(server, 2, "memo://b")
+        await other
+        with pytest.raises(McpError, match="will not tell of 'memo://a': it does not tell of this resource"):
+            await one

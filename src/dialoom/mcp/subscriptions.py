@@ -1,6 +1,7 @@
 """What a program wants to be told of: remembered through lost connections, answered when granted."""
 
 import asyncio
+from collections.abc import Iterable
 
 
 class Wanted:
@@ -10,34 +11,44 @@ class Wanted:
         self.uris: dict[str, None] = {}
         self.changed = asyncio.Event()
         self._granted: frozenset[str] = frozenset()
-        self._refusal: str | None = None
+        self._refused: frozenset[str] = frozenset()
+        self._tells_nothing = ""
         self._news = asyncio.Condition()
+
+    def begin(self) -> None:
+        """Forget what another connection granted and refused."""
+        self._granted = self._refused = frozenset()
+        self._tells_nothing = ""
 
     def add(self, uri: str) -> None:
         self.uris[uri] = None
         self._granted -= {uri}
-        self._refusal = None
+        self._refused -= {uri}
         self.changed.set()
 
     def remove(self, uri: str) -> None:
         self.uris.pop(uri, None)
         self.changed.set()
 
-    async def grant(self, uris: frozenset[str]) -> None:
-        """Note what a server agreed to tell of."""
+    async def grant(self, asked: Iterable[str], granted: frozenset[str]) -> None:
+        """Note which of the resources that it was asked for a server agreed to tell of."""
         async with self._news:
-            self._granted = uris
-            self._refusal = None if uris.issuperset(self.uris) else "it does not tell of this resource"
+            self._granted = granted
+            self._refused = frozenset(asked) - granted
             self._news.notify_all()
 
     async def refuse(self, why: str) -> None:
-        """Note that a server tells of nothing."""
+        """Note that a server tells of nothing, for as long as this connection lives."""
         async with self._news:
-            self._refusal = why
+            self._tells_nothing = why
             self._news.notify_all()
 
     async def answer(self, uri: str) -> str | None:
         """Wait until `uri` is granted, and return None, or refused, and return why."""
         async with self._news:
-            await self._news.wait_for(lambda: uri in self._granted or self._refusal is not None)
-            return None if uri in self._granted else self._refusal
+            await self._news.wait_for(
+                lambda: uri in self._granted or uri in self._refused or self._tells_nothing
+            )
+            if uri in self._granted:
+                return None
+            return self._tells_nothing or "it does not tell of this resource"

@@ -29,6 +29,7 @@ async def keep_told(live: Live, wanted: Wanted, changes: ListChanges, *, backoff
     if not is_modern(live):
         await _subscribe_again(live, wanted)
         return
+    wanted.begin()
     gap = False
     while True:
         wanted.changed.clear()
@@ -65,7 +66,8 @@ async def _hear(
         async with AsyncExitStack() as stack:
             async with Patience(idle=ACK_SECONDS, total=ACK_SECONDS):
                 heard: Subscription = await stack.enter_async_context(live.client.listen(**filters))
-            await wanted.grant(frozenset(heard.honored.resource_subscriptions or ()))
+            granted = frozenset(heard.honored.resource_subscriptions or ())
+            await wanted.grant(filters.get("resource_subscriptions", ()), granted)
             if missed is not None:
                 missed.mark(*KINDS)
             async for _ in heard:
