@@ -1,10 +1,9 @@
-"""Kill a writing program again and again: `python -m tests.crash.conversation_kills --kills 200`.
+"""Kill a writing program again and again: `python -m tests.crash.conversation_kills`.
 
 After each kill -9 the store must open, hold what it held before and every acknowledged entry once, in each
 writer's order, and no half of a call. Prints counts; exits 1 on any loss.
 """
 
-import argparse
 import asyncio
 import random
 import subprocess
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from dialoom.base.errors import StoreError
 from dialoom.conversation import Conversation, TextEntry
+from tests.crash.arguments import read_arguments
 from tests.crash.conversation_writer import WRITERS, open_store, texts_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -109,21 +109,18 @@ def compare(before: list[str], texts: list[str], *, said: list[str], at: str, co
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="conversation_kills", description=__doc__)
-    parser.add_argument("--kills", type=int, default=200, help="how often, shared by the kinds of store")
-    parser.add_argument("--seed", type=int, default=1, help="for the moments of the kills")
-    chosen = parser.parse_args()
+    chosen = read_arguments("conversation_kills", __doc__)
     problems: list[str] = []
     for kind in KINDS:
         with tempfile.TemporaryDirectory(prefix="dialoom-kills-") as place:
-            counts = run_kills(kind, Path(place), chosen.kills // len(KINDS), seed=chosen.seed)
+            counts = run_kills(kind, Path(place), chosen.kills, seed=chosen.seed)
         print(
-            f"{kind}: kills: {counts.kills}, acknowledged calls: {counts.acknowledged},"
-            f" stored unacknowledged: {counts.unacknowledged}, problems: {len(counts.problems)}",
+            f"conversations, {kind}: {counts.kills} kills, {counts.acknowledged} calls acknowledged,"
+            f" {counts.unacknowledged} stored unacknowledged, {len(counts.problems)} problems",
             flush=True,
         )
         problems += counts.problems
-    print(*problems, sep="\n", end="\n" if problems else "")
+    print("\n".join([*problems, f"conversations: seed {chosen.seed}"]))
     return 1 if problems else 0
 
 

@@ -1,11 +1,10 @@
-"""Kill a program in the middle of its turns: `python -m tests.crash.dialog_kills --kills 300`.
+"""Kill a program in the middle of its turns: `python -m tests.crash.dialog_kills`.
 
 After each kill -9 another process goes on. When a conversation has come to its end its log must have every
 entry once and in order, each approval asked once, and each kill may have cost one more request to the model.
 Prints counts per store; exits 1 on any problem.
 """
 
-import argparse
 import asyncio
 import os
 import random
@@ -16,6 +15,7 @@ import time
 import traceback
 from pathlib import Path
 
+from tests.crash.arguments import read_arguments
 from tests.crash.dialog_talk import REQUESTS_PER_TURN, TURNS, open_conversations, problems_of, read_log, talk
 
 KINDS = ("sqlite", "yaml")
@@ -35,8 +35,8 @@ class Tally:
 
     def __str__(self) -> str:
         return (
-            f"{self.kind}: {self.kills} kills, {self.talks} conversations, {self.more_requests} requests"
-            f" made again, {len(self.problems)} problems"
+            f"dialogs, {self.kind}: {self.kills} kills, {self.talks} conversations,"
+            f" {self.more_requests} requests made again, {len(self.problems)} problems"
         )
 
     def check(self, folder: Path, kills: int) -> None:
@@ -90,19 +90,14 @@ def talk_until(kind: str, folder: Path, seconds: float | None) -> bool:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="dialog_kills", description=__doc__)
-    parser.add_argument("--kills", type=int, default=300, help="how often, shared by the kinds of store")
-    parser.add_argument("--seed", type=int, default=None, help="of the moments; a fresh one is printed")
-    chosen = parser.parse_args()
-    seed = random.SystemRandom().randrange(10**6) if chosen.seed is None else chosen.seed
+    chosen = read_arguments("dialog_kills", __doc__)
     problems: list[str] = []
     for kind in KINDS:
         with tempfile.TemporaryDirectory(prefix="dialoom-kills-") as place:
-            tally = run_kills(kind, Path(place), -(-chosen.kills // len(KINDS)), seed=seed)
+            tally = run_kills(kind, Path(place), chosen.kills, seed=chosen.seed)
         print(tally, flush=True)
         problems += tally.problems
-    print(*problems, sep="\n", end="\n" if problems else "")
-    print(f"seed {seed}")
+    print("\n".join([*problems, f"dialogs: seed {chosen.seed}"]))
     return 1 if problems else 0
 
 

@@ -1,10 +1,9 @@
 """Kills a process while it runs a graph, lets another go on, and compares the store with what was promised.
 
-`python -m tests.crash.graph_kill --kills N` does so on SQLite and on JSON lines and exits 1 on any loss. The
+`python -m tests.crash.graph_kill` does so on SQLite and on JSON lines and exits 1 on any loss. The
 process writes down, past any buffer, which supersteps were acknowledged and which effects happened.
 """
 
-import argparse
 import os
 import random
 import signal
@@ -30,6 +29,7 @@ from dialoom.graph import (
 )
 from dialoom.stores.jsonl_checkpoints import JsonlCheckpointStore
 from dialoom.stores.sqlite_checkpoints import SqliteCheckpointStore
+from tests.crash.arguments import read_arguments
 
 STEPS = 50
 STORES: dict[str, Callable[[Path], Any]] = {"sqlite": SqliteCheckpointStore, "jsonl": JsonlCheckpointStore}
@@ -166,24 +166,20 @@ def kill_at_random(kind: str, folder: Path, kills: int, rng: random.Random) -> T
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=300, help="per store")
-    parser.add_argument("--seed", type=int, default=None, help="of the moments; a fresh one is printed")
-    chosen = parser.parse_args()
-    seed = random.SystemRandom().randrange(10**6) if chosen.seed is None else chosen.seed
+    chosen = read_arguments("graph_kill", __doc__)
     problems: list[str] = []
     with ExitStack() as stack:
         for kind in STORES:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dialoom-crash-")))
-            tally = kill_at_random(kind, folder, chosen.kills, random.Random(seed))
+            tally = kill_at_random(kind, folder, chosen.kills, random.Random(chosen.seed))
             print(
-                f"{kind}: {tally.kills} kills, {tally.threads} runs, {tally.committed} supersteps committed,"
-                f" {tally.effects} effects kept, {tally.in_flight} repeated in flight,"
-                f" {len(tally.problems)} problems",
+                f"graphs, {kind}: {tally.kills} kills, {tally.threads} runs,"
+                f" {tally.committed} supersteps committed, {tally.effects} effects kept,"
+                f" {tally.in_flight} repeated in flight, {len(tally.problems)} problems",
                 flush=True,
             )
             problems += tally.problems
-    print("\n".join(problems[:20]) or f"crash: nothing lost, nothing doubled (seed {seed})")
+    print("\n".join([*problems[:20], f"graphs: seed {chosen.seed}"]))
     return 1 if problems else 0
 
 

@@ -95,8 +95,8 @@ def test_fifteen_kills_lose_and_double_nothing() -> None:
         timeout=110,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "sqlite: 15 kills" in done.stdout
-    assert "crash: nothing lost, nothing doubled" in done.stdout
+    assert "graphs, sqlite: 15 kills" in done.stdout
+    assert "graphs, jsonl: 15 kills" in done.stdout
 
 
 @BOTH

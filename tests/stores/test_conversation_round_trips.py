@@ -32,9 +32,10 @@ MEMORY = Path("/dev/shm")
 
 
 class Stores(NamedTuple):
-    """The way a conversation goes, with the loop it goes on: out of SQLite into YAML, and back."""
+    """The way a conversation goes, with the loop it goes on: from memory to SQLite, to YAML, and back."""
 
     runner: asyncio.Runner
+    memory: MemoryConversationStore
     sqlite: SqliteConversationStore
     yaml: YamlConversationStore
     back: SqliteConversationStore
@@ -50,7 +51,7 @@ def opened() -> Iterator[Stores]:
         YamlConversationStore(Path(folder, "yaml")) as yaml,
         SqliteConversationStore(Path(folder, "back.sqlite")) as back,
     ):
-        yield Stores(runner, sqlite, yaml, back)
+        yield Stores(runner, MemoryConversationStore(), sqlite, yaml, back)
 
 
 @pytest.fixture(scope="module")
@@ -67,16 +68,17 @@ def searched() -> Iterator[Stores]:
 
 
 def check_round_trip(conversation: Conversation, stores: Stores) -> None:
-    """Through SQLite, from there into YAML, and back: nothing is lost and the export is the same bytes."""
+    """Through every store, each reading the one before: nothing is lost, the export is the same bytes."""
     exported = export_conversation(conversation, "yaml")
 
     async def go() -> None:
         moving = conversation
-        for store in (stores.sqlite, stores.yaml, stores.back):
+        for store in (stores.memory, stores.sqlite, stores.yaml, stores.back):
             await store.create(moving)
             moving = await store.load(conversation.id)
             assert everything(moving) == everything(conversation)
             assert export_conversation(moving, "yaml") == exported
+        await stores.memory.delete(conversation.id)  # ten thousand of them would stay to the end
 
     stores.runner.run(go())
 
@@ -105,7 +107,7 @@ def test_what_is_no_record_is_refused_together_with_its_neighbours(stores: Store
     conversation = Conversation(records=[line])
 
     async def go() -> None:
-        for store in (MemoryConversationStore(), stores.sqlite, stores.yaml):
+        for store in (stores.memory, stores.sqlite, stores.yaml):
             await store.create(conversation)
             with pytest.raises(UsageError, match="a log holds Append and Truncate, and this is TextEntry"):
                 await store.append(conversation.id, [line, line.entry])  # type: ignore[list-item] - on purpose
