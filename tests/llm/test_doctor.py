@@ -37,6 +37,8 @@ class FakeServer:
 
     def chat(self, body: Any) -> WireReply:
         prompt = body["messages"][-1]["content"]
+        if isinstance(prompt, list):
+            return self.look(prompt)
         size = LINE_TOKENS * prompt.count("\n")
         window = self.able.get("window", 100_000)
         if size > window and self.able.get("honest", True):
@@ -63,6 +65,19 @@ class FakeServer:
         )
         choice = {"message": message, "finish_reason": "stop"}
         return self.json({"id": "cc", "model": "tiny", "choices": [choice], "usage": usage})
+
+    def look(self, parts: Any) -> WireReply:
+        (shown,) = [part["image_url"]["url"] for part in parts if part["type"] == "image_url"]
+        assert shown.startswith("data:image/png;base64,")
+        seen = self.able.get("sees", "Yellow, purple.")
+        if seen == "refused":
+            return self.refusal("image input is not supported")
+        if seen == "busy":
+            return WireReply(status=429, body=(b"{}",))
+        message = {"role": "assistant", "content": seen}
+        usage = {"prompt_tokens": 90, "completion_tokens": 2}
+        choice = {"message": message, "finish_reason": "stop"}
+        return self.json({"choices": [choice], "usage": usage if self.able.get("counts", True) else None})
 
     @staticmethod
     def json(value: Any) -> WireReply:
@@ -99,6 +114,7 @@ async def test_a_server_that_can_everything_needs_no_profile() -> None:
         "json schema": "yes",
         "tools": "yes",
         "parallel calls": "yes",
+        "pictures": "yes",
         "long prompts": "yes",
         "embeddings": "yes",
     }
@@ -111,7 +127,8 @@ async def test_a_server_that_can_everything_needs_no_profile() -> None:
 
 
 async def test_a_server_that_can_little_gets_a_profile_that_says_so() -> None:
-    report = await examine(FakeServer(schema="ignored", text="<think>eight</think>Eight."))
+    little = FakeServer(schema="ignored", text="<think>eight</think>Eight.", sees="refused")
+    report = await examine(little)
     assert verdicts(report) | {"long prompts": "", "models": ""} == {
         "models": "",
         "chat": "yes",
@@ -119,11 +136,12 @@ async def test_a_server_that_can_little_gets_a_profile_that_says_so() -> None:
         "reasoning": "partly",
         "json schema": "no",
         "tools": "no",
+        "pictures": "no",
         "long prompts": "",
         "embeddings": "no",
     }
     assert report.profile == WireProfile(
-        think_tags=("<think>", "</think>"), structured_mode="prompt", tool_mode="off"
+        think_tags=("<think>", "</think>"), structured_mode="prompt", tool_mode="off", tool_files=()
     )
     assert msgspec.json.decode(report.profile_json(), type=WireProfile) == report.profile
     assert "answered with prose" in detail(report, "tools")
@@ -182,6 +200,29 @@ async def test_a_prompt_that_comes_back_was_read_whole_whatever_is_counted() -> 
     assert verdicts(uncounted)["token counts"] == "no"
 
 
+@pytest.mark.parametrize(
+    ("sees", "verdict", "said", "tool_files"),
+    [
+        ("Gold above, violet below", "yes", "a picture is described as it is", DEFAULT_PROFILE.tool_files),
+        ("It is all purple.", "partly", "one of the two colours", DEFAULT_PROFILE.tool_files),
+        (
+            "I see no picture.",
+            "no",
+            "taken, and not described as it is; what tools show is told in words",
+            (),
+        ),
+        ("refused", "no", "image input is not supported", ()),
+        ("busy", "unknown", "429", DEFAULT_PROFILE.tool_files),
+    ],
+)
+async def test_whether_pictures_are_seen_is_found_out_by_one(
+    sees: str, verdict: str, said: str, tool_files: tuple[str, ...]
+) -> None:
+    report = await examine(FakeServer(sees=sees, schema="enforced", tools='{"a":2,"b":3}'))
+    assert (verdicts(report)["pictures"], report.profile.tool_files) == (verdict, tool_files)
+    assert said in detail(report, "pictures")
+
+
 async def test_a_server_that_refuses_to_count_in_a_stream_is_not_asked_to() -> None:
     report = await examine(FakeServer(stream_options=False))
     assert report.ok
@@ -206,7 +247,7 @@ async def test_a_server_that_cannot_be_reached_is_a_finding() -> None:
 
 async def test_any_provider_can_be_examined_and_any_failure_is_a_finding() -> None:
     llm = MockProvider().queue_text("Eight.")
-    for _ in range(4):
+    for _ in range(5):
         llm.queue_error(ProviderError("server_error", "no luck"))
     report = await diagnose(llm, "mock-model")
     assert verdicts(report) == {
@@ -216,6 +257,7 @@ async def test_any_provider_can_be_examined_and_any_failure_is_a_finding() -> No
         "reasoning": "no",
         "json schema": "no",
         "tools": "no",
+        "pictures": "no",
         "long prompts": "unknown",
     }
     assert report.server == "mock"
@@ -224,7 +266,7 @@ async def test_any_provider_can_be_examined_and_any_failure_is_a_finding() -> No
 async def test_parallel_calls_that_fail_are_a_finding() -> None:
     llm = MockProvider().queue_text("Eight.").queue_text('{"code":"zebra-7"}')
     llm.queue_tool_call("c", "add", {"a": 1, "b": 2}).queue_error(ProviderError("server_error", "no luck"))
-    llm.queue_text("x").queue_text("x").queue_text("x")
+    llm.queue_text("x").queue_text("x").queue_text("x").queue_text("x")
     report = await diagnose(llm, "mock-model")
     assert verdicts(report)["parallel calls"] == "no"
 
@@ -243,7 +285,7 @@ async def test_what_there_is_no_time_for_is_left_out() -> None:
             return await super().models()
 
     report = await diagnose(Slow().queue_text("Eight."), limits=DoctorLimits(seconds=60), clock=clock)
-    assert [each.detail for each in report.findings[-3:]] == ["no time was left"] * 3
+    assert [each.detail for each in report.findings[-4:]] == ["no time was left"] * 4
     assert report.seconds == 100
 
 

@@ -16,6 +16,7 @@ from dialoom.llm.doctor.probes import (
 )
 from dialoom.llm.doctor.probing import UNREACHABLE, DoctorLimits, Probing
 from dialoom.llm.doctor.report import Finding, Report
+from dialoom.llm.doctor.vision import probe_vision
 from dialoom.llm.errors import ProviderError
 from dialoom.llm.messages import user
 from dialoom.llm.openai.embeddings import EmbeddingOptions, OpenAIEmbeddings
@@ -98,6 +99,7 @@ class _Examination:
         self._findings.append(listed)
         if await self._chats():
             await self._shapes()
+            await self._within_time("pictures", probe_vision)
             await self._within_time("long prompts", self._long_prompts)
         if embeddings is not None:
             await self._within_time("embeddings", lambda _: _probe_embeddings(embeddings))
