@@ -1,7 +1,8 @@
 """A server for clients of others, as a process: `python -m tests.server.echo_server FOLDER`.
 
 Its one model repeats what it is told, or calls the first tool it is offered, until it has a result. Prints
-its address; its token is that of the tests.
+its address; its token is that of the tests. With `--short-streams` behind the folder a stream that goes on
+for ever is left after a moment, for clients that wait for the end of every answer.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 
 import msgspec
+from starlette import types as asgi
 
 from dialoom.agent import AGENT_TYPES
 from dialoom.conversation.cards import FormRegistry, builtin_cards
@@ -28,6 +30,7 @@ from dialoom.stores import SqliteCheckpointStore, SqliteConversationStore
 from tests.server.conftest import GRID_FORM, TOKEN
 
 UNHURRIED = RateLimit(100_000, 100_000)
+MOMENT = 0.02
 
 
 class EchoProvider(MockProvider):
@@ -52,6 +55,31 @@ class EchoProvider(MockProvider):
 def center(stores: Stores) -> Center:
     made = Center(stores, forms=FormRegistry(GRID_FORM), cards=builtin_cards())
     return made.add_provider(EchoProvider(id="echo", model="echo"))
+
+
+def leaving(app: asgi.ASGIApp) -> asgi.ASGIApp:
+    """Return `app` as if whoever follows events left it soon, and waited for its end."""
+
+    async def call(scope: asgi.Scope, receive: asgi.Receive, send: asgi.Send) -> None:
+        if scope["type"] != "http" or not scope["path"].endswith("/events"):
+            await app(scope, receive, send)
+            return
+        ended = False
+
+        async def leave() -> asgi.Message:
+            await asyncio.sleep(MOMENT)
+            return {"type": "http.disconnect"}
+
+        async def watch(message: asgi.Message) -> None:
+            nonlocal ended
+            ended = message["type"] == "http.response.body" and not message.get("more_body", False)
+            await send(message)
+
+        await app(scope, leave, watch)
+        if not ended:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    return call
 
 
 def main() -> None:
@@ -87,6 +115,8 @@ async def _serve(settings, listening, store, checkpoints, builder) -> None:
             embedder=HashEmbedder(64),
         ),
     )
+    if "--short-streams" in sys.argv:
+        workbench.app = leaving(workbench.app)
     await serve(workbench, listening, ready=lambda: print(settings.url, flush=True))
 
 
