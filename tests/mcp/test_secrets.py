@@ -25,12 +25,21 @@ ERROR = f'{{"jsonrpc": "2.0", "id": null, "error": {{"code": -1, "message": "bad
 
 
 def shown(*things: object) -> str:
-    """All of it as people, logs and tests would see it."""
-    return "\n".join(f"{thing} {thing!r}" for thing in things)
+    """All of it as people, logs and tests would see it, errors with their whole tracebacks."""
+    errors = [thing for thing in things if isinstance(thing, BaseException)]
+    traces = ["".join(traceback.format_exception(error)) for error in errors]
+    return "\n".join([*(f"{thing} {thing!r}" for thing in things), *traces])
+
+
+def everything_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """Have every logger there is tell everything, those of the SDK, the HTTP client and asyncio too."""
+    caplog.set_level(logging.DEBUG)
+    for name in logging.root.manager.loggerDict:
+        caplog.set_level(logging.DEBUG, name)
 
 
 async def test_what_is_in_headers_tokens_and_addresses_stays_there(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
+    everything_is_logged(caplog)
     events: list[object] = []
     options = MCPOptions(
         variables=Variables(environment={"KEY": MARKER}),
@@ -62,7 +71,7 @@ async def test_what_is_in_headers_tokens_and_addresses_stays_there(caplog: pytes
 
 
 async def test_what_is_in_a_child_s_environment_stays_there(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
+    everything_is_logged(caplog)
     config = stdio("dies-at-start").set_environment(
         {"HOSTILE_LOG": "/dev/null", "TOKEN": "sk-secret-0123456789abcdef"}
     )
@@ -76,7 +85,7 @@ async def test_what_is_in_a_child_s_environment_stays_there(caplog: pytest.LogCa
 
 
 async def test_what_a_login_gave_stays_in_its_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
+    everything_is_logged(caplog)
     store = FileTokenStore(tmp_path)
     login = Login(
         access_token=f"access-{MARKER}",

@@ -311,8 +311,8 @@ class Connection:
         except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - seam: whatever the SDK raises
             if live.link.ended.is_set():
                 await _at_most(_WIND_DOWN, live.over)
-            # the chain would bring the server's words, unredacted, into every traceback
-            _log.debug("a request to an mcp server failed", exc_info=error)
+            _log.debug("a request to an mcp server failed", extra={"error": type(error).__name__})
+            # the chain would bring the server's words, unredacted, into every traceback and log
             raise self._failure(error) from None
         finally:
             OURS.reset(token)

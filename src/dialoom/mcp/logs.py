@@ -14,12 +14,13 @@ OURS: Final[ContextVar[bool]] = ContextVar("mcp_ours", default=False)
 
 
 class SaysNothing(logging.Filter):
-    """Leaves of records above DEBUG where they came from, at DEBUG: to others they would say nothing."""
+    """Leaves of records where they came from, at DEBUG: to others they would say nothing."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if not OURS.get() or record.levelno <= logging.DEBUG:
+        if not OURS.get():
             return True
-        record.msg, record.args = "the MCP SDK reports from %s", (record.funcName,)
+        source = record.name.partition(".")[0].replace("client", "mcp")
+        record.msg, record.args = "%s reports from %s", (source, record.funcName)
         record.exc_info = record.exc_text = None
         record.levelno, record.levelname = logging.DEBUG, "DEBUG"
         return logging.getLogger(record.name).isEnabledFor(logging.DEBUG)
@@ -38,9 +39,15 @@ _SAYS_NOTHING: Final = SaysNothing()
 _SAFE_ADDRESSES: Final = SafeAddresses()
 
 
+_HTTP_LOGGERS: Final = tuple(
+    f"httpcore2.{part}" for part in ("connection", "http11", "http2", "proxy", "socks")
+)
+"""They tell at DEBUG the headers that a server sent; some are made at the first request only."""
+
+
 def hush() -> None:
     """Let the loggers of the SDK and of the HTTP client say no more than that; once is enough."""
     names = [name for name in logging.root.manager.loggerDict if name == "client" or name.startswith("mcp.")]
-    for name in names:
+    for name in (*names, *_HTTP_LOGGERS):
         logging.getLogger(name).addFilter(_SAYS_NOTHING)
     logging.getLogger("httpx2").addFilter(_SAFE_ADDRESSES)
