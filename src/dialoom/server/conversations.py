@@ -33,6 +33,8 @@ _MEDIA: dict[ExportFormat, str] = {
 }
 _BYTES = "application/octet-stream"
 _MESSAGE = "message"
+_MAX_LOOKS = 5
+"""So many times a window is read again because meanwhile an answer under way became an entry."""
 _Mode: TypeAlias = (
     Annotated[str, msgspec.Meta(max_length=1000)]
     | Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]
@@ -238,12 +240,27 @@ class Conversations:
         return BranchList(await alternatives(self._store, call.id()))
 
     async def entries(self, call: Call[EntriesQuery, Nothing]) -> EntryWindow:
-        cursor = self._cursor()  # first: what happens while the log is read is then told again, not missed
-        window, shown = await self._window(call)
-        if any(map(_is_open_question, shown)):
+        found = await self._snapshot(call)
+        if any(map(_is_open_question, found.entries)):
             await self._talks.close_questions(call.id())
-            window, shown = await self._window(call)
-        return EntryWindow(window.start, window.total, cursor, shown, self._talks.runs.current(call.id()))
+            found = await self._snapshot(call)
+        return found
+
+    async def _snapshot(self, call: Call[EntriesQuery, Nothing]) -> EntryWindow:
+        """Return the log, and the run as it was at the cursor: what is told from there on continues both."""
+        for _ in range(_MAX_LOOKS - 1):
+            found = await self._look(call)
+            if _goes_on(found.run, self._talks.runs.current(call.id())):
+                return found
+        return await self._look(
+            call
+        )  # who follows it sees the end of an answer beside its entry, for a moment
+
+    async def _look(self, call: Call[EntriesQuery, Nothing]) -> EntryWindow:
+        # first: what happens while the log is read is then told again, not missed
+        cursor, run = self._cursor(), self._talks.runs.current(call.id())
+        window, shown = await self._window(call)
+        return EntryWindow(window.start, window.total, cursor, shown, run)
 
     async def _window(self, call: Call[EntriesQuery, Nothing]) -> tuple[Window, list[Shown]]:
         return await self._shelf.window(call.id(), before=call.query.before, limit=call.query.limit)
@@ -300,6 +317,13 @@ def _exported(conversation: Conversation, kind: ExportFormat) -> str:
         return export_conversation(conversation, kind)
     seen = map(Append, as_read(conversation.entries))
     return export_conversation(Conversation(conversation.header, seen), kind)
+
+
+def _goes_on(before: RunView | None, now: RunView | None) -> bool:
+    """Tell whether nothing that a run had said was made an entry meanwhile."""
+    if before is None or now is None or before.id != now.id:
+        return before is None or not (before.text or before.reasoning)
+    return now.text.startswith(before.text) and now.reasoning.startswith(before.reasoning)
 
 
 def _is_open_question(shown: Shown) -> bool:
