@@ -116,6 +116,7 @@ def test_streams_windows_and_exports_count_alike(answers: list[str]) -> None:
     for at, answer in enumerate(answers, 1):
         shown, after = transcript.numbering(at).answered(answer)
         numbers = numbering_of(reversed(log[:at])).begin()
+        assert numbers is not None
         assert "".join(map(numbers.feed, answer)) + numbers.close() == shown == exported[at]
         listed = cast("list[dict[str, object]]", after.listed())
         assert sorted(str(each["title"]) for each in listed) == ["east", "north", "south", "west"]

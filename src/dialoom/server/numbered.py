@@ -20,15 +20,19 @@ class Numbering(NamedTuple):
     passages: list[object]
     cited: tuple[int, ...] = ()
 
-    def begin(self) -> CitationNumbers:
-        """Return what numbers a further answer as it comes; passages that have no numbers are left alone."""
-        numbers = CitationNumbers(len(self.passages) if self._is_counted else 0)
+    def begin(self) -> CitationNumbers | None:
+        """Return what numbers a further answer as it comes; None where there is nothing to number."""
+        if not self.passages or not self._is_counted:
+            return None
+        numbers = CitationNumbers(len(self.passages))
         numbers.feed("".join(f"[{number}]\n" for number in self.cited))  # what was cited keeps its number
         return numbers
 
     def answered(self, content: str) -> tuple[str, "Numbering"]:
         """Return an answer as people read it, and the numbering after it."""
         numbers = self.begin()
+        if numbers is None:
+            return content, self
         shown = numbers.feed(content) + numbers.close()
         return shown, self._replace(cited=tuple(numbers.order))
 

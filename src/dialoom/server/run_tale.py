@@ -70,7 +70,7 @@ def interrupted(card_ids: Iterable[str], until: float | None) -> dict[str, objec
 class RunTale:
     """Takes the events of one run in their order; `now` gives the moment as text, `entry` a message.
 
-    `numbers` gives, as a model begins to speak, what numbers the citations in its words; `until`, when a run
+    `numbers` gives, as a model begins to speak, what numbers its citations, if any; `until`, when a run
     waits, the moment at which it is given up.
     """
 
@@ -81,7 +81,7 @@ class RunTale:
         *,
         now: Callable[[], str],
         entry: Callable[[int], Entry],
-        numbers: Callable[[], CitationNumbers] = lambda: CitationNumbers(0),
+        numbers: Callable[[], CitationNumbers | None] = lambda: None,
         until: Callable[[], float | None] = lambda: None,
     ) -> None:
         self.run_id = run_id
@@ -90,7 +90,7 @@ class RunTale:
         self._entry = entry
         self._numbers_of_next = numbers
         self._until = until
-        self._numbers = CitationNumbers(0)
+        self._numbers: CitationNumbers | None = None
         self._started_at = now()
         self._status: RunStatus = "running"
         self._text: list[str] = []
@@ -174,7 +174,7 @@ class RunTale:
             case StreamBegan():
                 yield from self._begin_round()
             case StreamDelta(text=text):
-                yield from self._say(self._numbers.feed(text))
+                yield from self._say(text if self._numbers is None else self._numbers.feed(text))
             case StreamReasoning(text=text):
                 yield from self._think(text)
             case StreamEnded():
@@ -211,6 +211,10 @@ class RunTale:
         self._text.append(text)
         yield {"type": "TEXT_MESSAGE_CONTENT", "messageId": self._message("TEXT"), "delta": text}
 
+    def _held(self) -> str:
+        """Return what was held back because later words might have decided it."""
+        return "" if self._numbers is None else self._numbers.close()
+
     def _think(self, text: str) -> Iterator[Event]:
         yield from self._begin_message("REASONING")
         self._reasoning.append(text)
@@ -228,7 +232,7 @@ class RunTale:
         return {"type": f"{kind}_MESSAGE_START", "messageId": self._message(kind), "role": role}
 
     def _close_texts(self) -> Iterator[Event]:
-        yield from self._say(self._numbers.close())
+        yield from self._say(self._held())
         yield from self._close("REASONING")
         yield from self._close("TEXT")
 
@@ -265,7 +269,7 @@ class RunTale:
         if not isinstance(entry, TextEntry):
             return
         if entry.role == "assistant":
-            yield from self._say(self._numbers.close())  # what it held is in the entry too
+            yield from self._say(self._held())  # it is in the entry too
             self._text, self._reasoning = [], []
             for call in entry.tool_calls:
                 self._calls[call.id] = RunCall(
