@@ -45,6 +45,38 @@ async def test_a_fork_can_be_forked_and_is_answered_anew() -> None:
     assert len(dialog.waiting) == 1
 
 
+@pytest.mark.parametrize("answered", [{"approved": True}, {"approved": False}], ids=["allowed", "declined"])
+async def test_a_fork_of_a_fork_keeps_the_answer_that_its_call_has_not_had_yet(
+    answered: dict[str, bool],
+) -> None:
+    mock = MockProvider().queue_tool_calls(call("c1", "refund", order=1))
+    for words in ("One.", "Two.", "Three.", "Four.", "Five."):
+        mock.queue_text(words)
+    stores = Stores(MemoryConversationStore(), MemoryCheckpointStore())
+    dialog = center_of(mock, refund, stores=stores).new_dialog()
+    asked = await soon(dialog.send("refund 1"))
+    await finished(dialog.answer(asked.waiting[0], "decide", answered))
+    (between,) = [each for each in stores.checkpoints.history(dialog.id) if each.frontier.notes][:1]
+
+    fork = await dialog.fork(between)
+    decided = said(fork)
+    await finished(fork.resume())
+    first = list(stores.checkpoints.history(fork.id))[-1]
+    twin = await fork.fork(first)
+    assert said(twin) == decided == said(fork)[:-2]
+    assert twin.waiting == ()
+    await finished(twin.resume())
+    assert said(twin)[:-1] == said(fork)[:-1]  # the model says other words
+    third = await twin.fork(list(stores.checkpoints.history(twin.id))[-1])
+    assert said(third) == decided
+
+    await finished(third.resume())
+    third.truncate_to(0)
+    await finished(third.send("Something else"))
+    later = await third.fork(list(stores.checkpoints.history(third.id))[-1])
+    assert said(later) == [("user", "Something else")]
+
+
 async def test_a_checkpoint_of_another_dialog_is_refused() -> None:
     stores = Stores(MemoryConversationStore(), MemoryCheckpointStore())
     center = center_of(MockProvider().queue_text("Hello."), stores=stores)

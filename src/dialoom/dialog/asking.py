@@ -93,6 +93,21 @@ async def recover(base: RunBase, journal: Journal) -> Standing | None:
     return standing
 
 
+async def paused(base: RunBase, journal: Journal, known: Standing | None, *, moved: bool) -> Standing | None:
+    """Return where a run `known` to stand somewhere stands by now.
+
+    When the log has `moved`, another program may have gone on with it, or begun one.
+    """
+    newest = await base.stores.load_checkpoint(journal.id) if known or moved else None
+    if newest is None:
+        return None
+    if known is not None and newest.id == known.checkpoint.id and not moved:
+        return known
+    own = known is not None and turn_of(newest) == turn_of(known.checkpoint)  # a step failed once stored
+    # one of another program that waits for nobody is that program's to end
+    return await recover(base, journal) if newest.interrupts or own else None
+
+
 async def _standing(base: RunBase, journal: Journal) -> Standing | None:
     checkpoint = await base.stores.load_checkpoint(journal.id)
     if checkpoint is None:

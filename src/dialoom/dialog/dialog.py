@@ -13,7 +13,7 @@ from dialoom.base.text import one_line
 from dialoom.conversation import Conversation, Header, HeaderChange, TextEntry
 from dialoom.conversation.cards import Card
 from dialoom.dialog.announcer import Announcer
-from dialoom.dialog.asking import Standing, expire_lost, recover
+from dialoom.dialog.asking import Standing, expire_lost, paused
 from dialoom.dialog.errors import AlreadyAnsweredError, DialogClosedError, RunInProgressError
 from dialoom.dialog.fork import begin_thread, said_at
 from dialoom.dialog.handle import RunHandle
@@ -24,8 +24,8 @@ from dialoom.dialog.outbox import key_of
 from dialoom.dialog.policy import RunBase
 from dialoom.dialog.questions import Cards, answer_to
 from dialoom.dialog.run import DialogRun, Ended
-from dialoom.dialog.settings import KEY
-from dialoom.dialog.spoken import Spoken
+from dialoom.dialog.settings import KEY, Begun
+from dialoom.dialog.spoken import Spoken, words
 from dialoom.dialog.standing import turn_of
 from dialoom.graph import Checkpoint
 
@@ -110,7 +110,7 @@ class Dialog(Spoken):
     def send(self, text: str) -> RunHandle:
         """Say `text` as the user and have it answered. Raises as `run` does, and then nothing was said."""
         self._check_can_start()
-        self.append_message("user", _words(text))
+        self.append_message("user", words(text))
         return self.run()
 
     def resume(self) -> RunHandle:
@@ -182,7 +182,7 @@ class Dialog(Spoken):
             return
         moved = await self._journal.catch_up()
         before = self.message_count
-        standing = await self._paused(moved=moved)
+        standing = await paused(self._base, self._journal, self._standing, moved=moved)
         await expire_lost(self._base, self._journal, standing)
         for index in range(before, self.message_count):
             self.message_appended.emit(index)
@@ -222,9 +222,10 @@ class Dialog(Spoken):
         if checkpoint.thread_id != self.id:
             raise UsageError("this checkpoint is of another thread; open the dialog that it is of")
         stored = await self._stored()
-        branch = stored.branch(await said_at(self._base, stored, checkpoint))
+        count = await said_at(self._base, stored, checkpoint)
+        branch = stored.branch(count)
         await begin_thread(self._base, checkpoint, branch.id)  # first: without it its questions would expire
-        return await self._twin(branch)
+        return await self._twin(branch, begun=Begun(turn_of(checkpoint).id, count))
 
     async def regenerate(self) -> "Dialog":
         """Return a branch without the newest answer and what follows it, ready to `run`.
@@ -248,7 +249,7 @@ class Dialog(Spoken):
         entry = self.message(index)
         if not isinstance(entry, TextEntry) or entry.role != "user":
             raise UsageError(f"message {index} is not a text of the user; edit one that is")
-        said = _words(text)
+        said = words(text)
         twin = await self.branch(index)
         return twin.append_message("user", said)
 
@@ -348,18 +349,6 @@ class Dialog(Spoken):
     def _took_back(self) -> None:
         self._give_up()
 
-    async def _paused(self, *, moved: bool) -> Standing | None:
-        """Return where a run stands by now; another program may have gone on with it, or begun one."""
-        known = self._standing
-        newest = await self._base.stores.load_checkpoint(self.id) if known or moved else None
-        if newest is None:
-            return None
-        if known is not None and newest.id == known.checkpoint.id and not moved:
-            return known
-        own = known is not None and turn_of(newest) == turn_of(known.checkpoint)  # a step failed once stored
-        # one of another program that waits for nobody is that program's to end
-        return await recover(self._base, self._journal) if newest.interrupts or own else None
-
     def _cards(self) -> Cards:
         return Cards(self._base.cards, self._base.forms, self._journal.transcript.since(0))
 
@@ -385,10 +374,10 @@ class Dialog(Spoken):
         await self._journal.flush()
         return await self._base.stores.conversations.load(self.id)
 
-    async def _twin(self, branch: Conversation) -> "Dialog":
+    async def _twin(self, branch: Conversation, *, begun: Begun | None = None) -> "Dialog":
         """Store a branch and open it; questions in it that nobody waits with expire."""
         settings = self._journal.settings.until(len(branch.entries))
-        settings = msgspec.structs.replace(settings, branch_from_id=self.id)
+        settings = msgspec.structs.replace(settings, branch_from_id=self.id, begun=begun)
         branch.update(HeaderChange(settings={**branch.header.settings, KEY: settings.to_dict()}))
         await self._base.stores.conversations.create(branch)
         twin = await self._home.open(branch.id)
@@ -406,10 +395,3 @@ class Dialog(Spoken):
         self._closed = why
         self._standing = None
         self._journal.set(msgspec.structs.replace(self._journal.settings, kit=EMPTY_KIT))
-
-
-def _words(text: str) -> str:
-    """Return what a person says. Raises `UsageError` when that is nothing."""
-    if not isinstance(text, str) or not text.strip():  # pyright: ignore[reportUnnecessaryIsInstance] - foreign callers
-        raise UsageError("there is nothing to send; write a text")
-    return text

@@ -9,6 +9,7 @@ from dialoom.conversation.records import Log
 from dialoom.dialog.outbox import key_of, outbox
 from dialoom.dialog.policy import RunBase
 from dialoom.dialog.questions import card_id_of
+from dialoom.dialog.settings import settings_in
 from dialoom.dialog.standing import turn_of
 from dialoom.graph import Checkpoint
 from dialoom.llm import OfflineProvider
@@ -17,8 +18,10 @@ from dialoom.llm import OfflineProvider
 async def said_at(base: RunBase, log: Conversation, checkpoint: Checkpoint) -> int:
     """Return how many of the visible entries of `log` were there when its run stood at `checkpoint`.
 
-    What was still asked then is not among them: whoever goes on asks again, with all the time there is.
+    What was still asked then is not among them: whoever goes on asks again, with all the time there is. The
+    thread of a fork does not tell what was asked before it, so what the fork began with is counted.
     """
+    begun = settings_in(log.header.settings).begun
     earlier = [
         each
         for each in await base.stores.load_history(checkpoint.thread_id)
@@ -29,7 +32,9 @@ async def said_at(base: RunBase, log: Conversation, checkpoint: Checkpoint) -> i
     keys = {each.key for each in outbox(checkpoint, registry=base.cards)}
     keys.update(key for each in earlier for key in _answers(base, each, checkpoint, known))
     places = (at for at, each in enumerate(visible) if each.key in keys)
-    return max((turn_of(checkpoint).seen, *(at + 1 for at in places)))
+    turn = turn_of(checkpoint)
+    started = min(begun.entries, len(visible)) if begun is not None and begun.turn == turn.id else 0
+    return max((turn.seen, started, *(at + 1 for at in places)))
 
 
 async def begin_thread(base: RunBase, checkpoint: Checkpoint, thread_id: str) -> None:

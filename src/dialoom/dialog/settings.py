@@ -36,12 +36,20 @@ class KeptSummary(msgspec.Struct, frozen=True):
     tried: Place = 0
 
 
+class Begun(msgspec.Struct, frozen=True):
+    """How many `entries` a dialog began with that goes on with the turn of another, whose id is `turn`."""
+
+    turn: str
+    entries: Place
+
+
 class DialogSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The choices of one dialog. An empty id leaves the choice to the center or the provider.
 
     `guides` are the places in the log where system texts stand, so that opening a long dialog can read them
     without reading all. `active_skills` are the skills that are on; `taught` has those of them that a model
-    switched on, each with the place where it did. `summary` is what a model reads of the oldest turns.
+    switched on, each with the place where it did. `summary` is what a model reads of the oldest turns. A fork
+    has `begun`.
     """
 
     provider_id: str = ""
@@ -53,6 +61,7 @@ class DialogSettings(msgspec.Struct, frozen=True, kw_only=True):
     taught: dict[str, int] = {}
     guides: tuple[int, ...] = ()
     summary: KeptSummary | None = None
+    begun: Begun | None = None
     kit: Kit = EMPTY_KIT
 
     def until(self, count: int) -> "DialogSettings":
@@ -67,6 +76,7 @@ class DialogSettings(msgspec.Struct, frozen=True, kw_only=True):
             taught=taught,
             guides=tuple(at for at in self.guides if at < count),
             summary=self.summary if told else None,
+            begun=self.begun if self.begun is not None and self.begun.entries <= count else None,
         )
 
     def to_dict(self) -> dict[str, object]:
@@ -81,6 +91,7 @@ class DialogSettings(msgspec.Struct, frozen=True, kw_only=True):
             "taught": dict(self.taught),
             "guides": list(self.guides),
             "summary": msgspec.to_builtins(self.summary),
+            "begun": msgspec.to_builtins(self.begun),
             **kit_to_dict(self.kit),
         }
 
@@ -97,6 +108,7 @@ class _Stored(msgspec.Struct, frozen=True, rename="camel"):
     taught: dict[str, Place] = {}
     guides: tuple[Place, ...] = ()
     summary: KeptSummary | None = None
+    begun: Begun | None = None
 
 
 def is_system_text(entry: Entry) -> bool:
@@ -134,6 +146,7 @@ def settings_from_dict(fields: Mapping[str, object]) -> DialogSettings:
         taught={name: at for name, at in stored.taught.items() if name in stored.active_skills},
         guides=stored.guides[:MAX_GUIDES],
         summary=stored.summary,
+        begun=stored.begun,
         kit=kit_from_dict(fields),
     )
 

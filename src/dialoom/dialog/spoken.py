@@ -242,3 +242,10 @@ def _entries(message: Entry | Message | Role, content: str) -> Iterable[Entry]:
 
 
 _COPIED = ("provider_id", "model_id", "requirement", "system", "active_skills", "taught")
+
+
+def words(text: str) -> str:
+    """Return what a person says. Raises `UsageError` when that is nothing."""
+    if not isinstance(text, str) or not text.strip():  # pyright: ignore[reportUnnecessaryIsInstance] - foreign callers
+        raise UsageError("there is nothing to send; write a text")
+    return text
