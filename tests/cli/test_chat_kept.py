@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from dialoom.cli.chat_center import open_stores
 from dialoom.cli.chat_list import MOST_LISTED
 from dialoom.conversation import Conversation, Header
+from dialoom.conversation.header import from_rfc3339
 from dialoom.dialog import Center, Prompt, Skill
 from dialoom.mcp import MCPServerConfig
 from dialoom.stores import SqliteConversationStore
@@ -114,6 +116,26 @@ async def test_the_conversations_there_are_can_be_listed_newest_first(
         ("first", "first"),
     ]
     assert all(re.fullmatch(r"\w+  \d{4}-\d\d-\d\d \d\d:\d\d  \w+", line) for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("zone", "first"),
+    [("EAST-8", "0001-01-01 08:00"), ("WEST+8", "0001-01-01 00:00"), ("UTC", "0001-01-01 00:00")],
+)
+async def test_conversations_at_the_ends_of_the_calendar_are_listed_in_every_zone(
+    terminal: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, zone: str, first: str
+) -> None:
+    with SqliteConversationStore(tmp_path / ".dialoom/chat.sqlite") as store:
+        for name, at in (("first", from_rfc3339("0001-01-01")), ("last", from_rfc3339("9999-12-31"))):
+            await store.create(Conversation(Header(id=name, title=name, created=at, updated=at)))
+    with monkeypatch.context() as there:
+        there.setenv("TZ", zone)
+        time.tzset()
+        shown = await terminal.run_beside("chat", "--list")
+    time.tzset()
+    newest, oldest = shown.out.splitlines()
+    assert re.fullmatch(r"last  9999-12-3\d \d\d:00  last", newest)
+    assert oldest == f"first  {first}  first"
 
 
 async def test_a_long_list_of_conversations_says_that_there_are_more(

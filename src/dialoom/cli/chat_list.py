@@ -1,6 +1,6 @@
 """`dialoom chat --list`: the conversations there are, newest first."""
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from dialoom.base.errors import UsageError
@@ -12,6 +12,7 @@ from dialoom.stores import SqliteConversationStore
 
 MOST_LISTED = 50
 _TITLE = 60
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 async def list_conversations(folder: Path) -> ExitCode:
@@ -32,7 +33,17 @@ async def list_conversations(folder: Path) -> ExitCode:
     return ExitCode.OK
 
 
+def _moment(seconds: float) -> str:
+    """Return a moment as a clock here showed it, or in UTC at the ends of the calendar, where no zone fits."""
+    utc = _EPOCH + timedelta(seconds=seconds)
+    try:
+        shown = utc.astimezone()
+    except (OverflowError, ValueError, OSError):  # which of them depends on the system
+        shown = utc
+    return shown.replace(tzinfo=None).isoformat(" ", "minutes")
+
+
 def _line(header: Header) -> str:
-    when = datetime.fromtimestamp(header.updated).astimezone()
+    when = _moment(header.updated)
     origin = f"  (branch of {header.branch_from})" if header.branch_from else ""
-    return f"{header.id}  {when:%Y-%m-%d %H:%M}  {one_line(header.title, _TITLE)}".rstrip() + origin
+    return f"{header.id}  {when}  {one_line(header.title, _TITLE)}".rstrip() + origin
