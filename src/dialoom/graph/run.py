@@ -403,8 +403,9 @@ class Run:
 
     def _finish(self, reason: StopReason) -> RunResult:
         with _SHARED:
-            memos = self._memos = self._memos or ENDED
-        memos.end()
+            memos, self._memos = self._memos, self._memos or ENDED
+        if memos is not None:
+            memos.end()
         result = RunResult(
             state=settled(self._ledger.state),
             stop_reason=reason,
