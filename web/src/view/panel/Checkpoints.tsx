@@ -25,7 +25,8 @@ export function useCheckpoints(open: Conversation): readonly Checkpoint[] {
   return points;
 }
 
-export function Checkpoints({ points }: { points: readonly Checkpoint[] }) {
+/** `answering`: while a run goes on nothing can be gone on with elsewhere, and a button that is refused is none. */
+export function Checkpoints({ points, answering }: { points: readonly Checkpoint[]; answering: boolean }) {
   const [chosen, setChosen] = useState<{ id: string; changes: Change[] } | null>(null);
   const look = async (at: number) => {
     const [point, before] = [points[at], points[at + 1]];
@@ -49,7 +50,7 @@ export function Checkpoints({ points }: { points: readonly Checkpoint[] }) {
               {t("stepNumber", { step: point.step })} {point.nodes.map(stepWords).join(", ") || t("stepFirst")} <time dateTime={point.at}>{time(point.at)}</time> <span className="took">{lasted(point, points[at + 1])}</span>
             </button>
             {point.waiting > 0 && <span className="badge">{t("step_waiting")}</span>}
-            <button type="button" onClick={() => void fork(point.id)}>{t("forkHere")}</button>
+            <button type="button" disabled={answering} title={answering ? t("stillAnswering") : undefined} onClick={() => void fork(point.id)}>{t("forkHere")}</button>
             {chosen?.id === point.id && <Changes changes={chosen.changes} />}
           </li>
         ))}

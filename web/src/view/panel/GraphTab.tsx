@@ -24,7 +24,7 @@ export default function GraphTab({ open }: { open: Conversation }) {
   return (
     <>
       {graph === null ? <p className="empty">{t("noGraph")}</p> : <GraphDrawing graph={graph} running={running} done={done} />}
-      <Checkpoints points={points} />
+      <Checkpoints points={points} answering={open.run?.status === "running"} />
     </>
   );
 }

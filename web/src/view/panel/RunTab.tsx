@@ -22,7 +22,7 @@ export function RunTab({ open }: { open: Conversation }) {
       )}
       <Used newest={points[0]?.id} />
       <Calls open={open} />
-      <Checkpoints points={points} />
+      <Checkpoints points={points} answering={open.run?.status === "running"} />
     </>
   );
 }
