@@ -191,10 +191,30 @@ def test_an_export_is_a_file_that_is_imported_again(
         assert [each["type"] for each in entries] == ["Table"]
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16-le", "utf-16-be"])
+def test_an_import_may_be_in_utf_16_as_a_file_of_the_store_may(client: TestClient, encoding: str) -> None:
+    text = "title: 井位\nentries:\n- kind: Text\n  role: user\n  content: 你好 😀\n"
+    content = text.encode(encoding) if encoding == "utf-8-sig" else f"\ufeff{text}".encode(encoding)
+    answer = client.post(
+        f"{ROOT}/import?format=yaml", content=content, headers={"Content-Type": "application/yaml"}
+    )
+    assert answer.status_code == 201, answer.text
+    assert answer.json()["title"] == "井位"
+    (entry,) = client.get(f"{ROOT}/{answer.json()['id']}/entries").json()["entries"]
+    assert (entry["role"], entry["content"]) == ("user", "你好 😀")
+
+
 def test_an_import_that_is_none_is_told(client: TestClient) -> None:
     path, yaml = f"{ROOT}/import", {"Content-Type": "application/yaml"}
     assert code_of(client.post(path, content=b"a: [", headers=yaml)) == (422, "usage")
-    assert code_of(client.post(path, content=b"\xff\xfe", headers=yaml)) == (422, "invalid_input")
+    for content, reason in (
+        (b"\xff\xfea", "it is not utf-16 at byte 2"),
+        (b"title: \xff", "it is not utf-8 at byte 7"),
+        ("title: 井".encode("gb18030"), "it is not utf-8 at byte 7 but perhaps gb18030"),
+    ):
+        refused = client.post(path, content=content, headers=yaml)
+        assert code_of(refused) == (422, "usage")
+        assert reason in refused.text
     assert code_of(client.post(path, content=b"a: b", headers={"Content-Type": "text/plain"})) == (
         415,
         "content_type",

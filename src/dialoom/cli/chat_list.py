@@ -34,7 +34,7 @@ async def list_conversations(folder: Path) -> ExitCode:
 
 
 def _moment(seconds: float) -> str:
-    """Return a moment as a clock here showed it, or in UTC at the ends of the calendar, where no zone fits."""
+    """Return a moment as a clock here showed it, in UTC at the ends of the calendar, where no zone fits."""
     utc = _EPOCH + timedelta(seconds=seconds)
     try:
         shown = utc.astimezone()

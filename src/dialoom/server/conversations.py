@@ -12,6 +12,7 @@ from dialoom.base.errors import ConflictError
 from dialoom.conversation.conversation import Conversation
 from dialoom.conversation.drafts import DraftStore
 from dialoom.conversation.exchange import ExportFormat, export_conversation, import_conversation
+from dialoom.conversation.file_text import decode_text
 from dialoom.conversation.header import HeaderChange
 from dialoom.conversation.records import Append
 from dialoom.conversation.store import ListedConversationStore, Window
@@ -289,11 +290,7 @@ class Conversations:
         if content_type(call.request) not in {_MEDIA[kind], _BYTES}:
             raise ProblemError(415, "content_type", f"send a {kind} file as {_MEDIA[kind]} or {_BYTES}")
         content = await read_bytes(call.request, self._max_import)
-        try:
-            text = content.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise ProblemError(422, "invalid_input", "the file is not UTF-8 text") from error
-        return await self._keep_import(text, kind)
+        return await self._keep_import(await asyncio.to_thread(decode_text, content), kind)
 
     async def _keep_import(self, text: str, kind: ExportFormat) -> ShownHeader:
         """Keep an import under its own id, or under a new one when that is taken."""

@@ -1,6 +1,5 @@
 """A folder of `{id}.yaml` files: each read whole or not at all, each replaced in one step."""
 
-import codecs
 import errno
 import os
 import re
@@ -15,6 +14,7 @@ from dialoom.base.errors import StoreError, UsageError
 from dialoom.base.files import replace_file, sync_folder
 from dialoom.base.text import one_line
 from dialoom.conversation.document import from_document, read_yaml, to_document
+from dialoom.conversation.file_text import decode_text
 from dialoom.conversation.header import Header, to_rfc3339
 from dialoom.conversation.records import Log
 from dialoom.conversation.store import ConversationNotFoundError
@@ -135,32 +135,10 @@ def _read_text(path: Path) -> tuple[str, float]:
             raw = file.read(_MAX_BYTES)
     except FileNotFoundError as error:
         raise ConversationNotFoundError(path.stem) from error
-    text = _decoded(raw)
+    text = decode_text(raw)
     if len(text) > MAX_CHARS:
         raise _too_large(path.stem, len(text), "characters")
     return text, state.st_mtime
-
-
-def _decoded(raw: bytes) -> str:
-    """Return the text of UTF-8, or of UTF-16 that says so: another encoding is never certain, only named."""
-    marked = raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    encoding = "utf-16" if marked else "utf-8"
-    try:
-        text = raw.decode("utf-16" if marked else "utf-8-sig")
-    except UnicodeDecodeError as error:
-        guess = "" if marked or not _decodes(raw, "gb18030") else " but perhaps gb18030"
-        raise UsageError(f"it is not {encoding} at byte {error.start}{guess}; save it as utf-8") from error
-    if "\0" in text[:2] and text.strip("\0"):  # nothing but zeros is what a power cut leaves
-        raise UsageError("it is not utf-8 but perhaps utf-16 without its mark; save it as utf-8")
-    return text
-
-
-def _decodes(raw: bytes, encoding: str) -> bool:
-    try:
-        raw.decode(encoding)
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _encode(conversation_id: str, stored: StoredConversation) -> bytes:
