@@ -57,6 +57,12 @@ def test_a_card_may_have_an_id() -> None:
     assert entry == CardEntry(type="Table", payload="type: Table\nid: t1\ntitle: Wells\n")
     assert entry.card_id == "t1"
     assert DEFAULT_CARDS.encode(Table()).payload == "type: Table\n"
+    same, other, nameless = Table(id="t1", title="Wells, again"), Table(id="t2", title="Wells"), Table()
+    log = [Table(id="t1", title="Wells"), other, nameless, same, nameless]
+    shown = [
+        item.card for item in screen(list(map(DEFAULT_CARDS.encode, log))) if isinstance(item, ShownCard)
+    ]
+    assert shown == [same, other, nameless, nameless]  # an id is one card; without one each is its own
 
 
 def test_a_type_of_ones_own_takes_a_few_lines() -> None:

@@ -16,12 +16,17 @@ from dialoom.conversation import (
     Header,
     HeaderChange,
     HeaderChanged,
+    MemoryConversationStore,
     TextEntry,
     Truncate,
     prompt,
     screen,
 )
+from dialoom.dialog import Stores
+from dialoom.graph import MemoryCheckpointStore
+from dialoom.llm import MockProvider, TextDelta
 from dialoom.testing import ManualClock
+from tests.dialog.talk import center_of, finished
 
 
 def said(text: str, role: str = "user") -> TextEntry:
@@ -45,11 +50,17 @@ def test_texts_and_cards_are_appended_at_the_end() -> None:
 
 
 @pytest.mark.promise("conversation-037", "conversation-038")
-def test_a_question_and_its_answer_are_one_entry_each() -> None:
-    conversation = Conversation()
-    conversation.append(TextEntry(role="user", content="Which cell size?"))
-    conversation.append(TextEntry(role="assistant", content="25 m"))
-    assert conversation.entries == (said("Which cell size?"), said("25 m", "assistant"))
+@pytest.mark.parametrize("question", ["Which cell size?", " two\n\nlines \r\n", "井" * 5000, "- a: [list"])
+async def test_a_question_and_its_answer_are_one_entry_each(question: str) -> None:
+    stores = Stores(MemoryConversationStore(), MemoryCheckpointStore())
+    answer = [TextDelta("25"), TextDelta(" "), TextDelta("m\n\nor less")]
+    dialog = center_of(MockProvider().queue_events(*answer).queue_text("Yes."), stores=stores).new_dialog()
+    await finished(dialog.send(question))
+    expected = (said(question), said("25 m\n\nor less", "assistant"))
+    assert (await stores.conversations.load(dialog.id)).entries == expected
+    await finished(dialog.send(question))  # said again it is another entry
+    again = (await stores.conversations.load(dialog.id)).entries
+    assert again == dialog.messages == (*expected, said(question), said("Yes.", "assistant"))
 
 
 @pytest.mark.promise("conversation-011")
