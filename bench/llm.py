@@ -39,7 +39,7 @@ MUST = {
         "bare httpx2 + msgspec": 1.0,
         "SDK, openai.create": 0.35,
         "SDK, openai.stream": 0.25,
-        "SDK, anthropic.create": 0.5,
+        "SDK, anthropic.create": 0.6,
         "SDK, anthropic.stream": 0.5,
     },
 }

@@ -364,6 +364,9 @@ class Socket(asyncio.Transport):
     def write(self, data: bytes | bytearray | memoryview) -> None:
         pass
 
+    def is_closing(self) -> bool:
+        return False
+
     def pause_reading(self) -> None:
         self.reading = False
 
@@ -390,6 +393,26 @@ async def test_a_server_that_sends_faster_than_it_is_read_is_held_back() -> None
     answer.pieces.clear()
     connection.arrival()
     assert wire.reading
+
+
+async def test_a_connection_that_was_held_back_is_read_again_before_it_is_kept() -> None:
+    connection, wire = Connection(HERE), Socket()
+    connection.connection_made(wire)
+    answer = connection.ask(b"")
+    size = MAX_UNREAD_BYTES + 1
+    arrive(connection, b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % size + b"x" * size)
+    assert not wire.reading
+    answer.pieces.clear()
+    assert connection.finish()
+    assert wire.reading
+
+
+async def test_a_connection_that_is_reset_says_so() -> None:
+    connection, reset = Connection(HERE), ConnectionResetError(104, "Connection reset by peer")
+    connection.connection_made(Socket())
+    connection.ask(b"")
+    connection.connection_lost(reset)
+    assert connection.failure is reset
 
 
 async def test_a_long_request_that_is_still_being_taken_is_no_silence() -> None:

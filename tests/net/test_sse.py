@@ -119,3 +119,10 @@ def test_an_endless_event_is_refused() -> None:
 def test_a_comment_takes_no_room_in_an_event() -> None:
     parser = SseParser(max_event_bytes=4)
     assert parser.feed(b": a long comment indeed\ndata: ab\n\ndata: cd\n\n") == [event("ab"), event("cd")]
+
+
+def test_lines_of_data_without_a_value_are_counted_as_well() -> None:
+    parser = SseParser(max_event_bytes=3)
+    assert [event.data for event in parser.feed(b"data\ndata\ndata\n\n")] == ["\n\n"]
+    with pytest.raises(EventTooLargeError, match="more than 3 bytes of data"):
+        parser.feed(b"data\n" * 4)

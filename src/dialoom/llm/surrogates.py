@@ -11,8 +11,8 @@ class SurrogateJoiner:
 
     def feed(self, text: str) -> str:
         """Return what is whole now; a half that never finds its other one becomes U+FFFD."""
-        if not self._half and (text.isascii() or not _is_first_half(text[-1:])):
-            return replace_surrogates(text)
+        if not self._half and text.isascii():
+            return text
         text = self._half + text
         self._half = text[-1:] if _is_first_half(text[-1:]) else ""
         return replace_surrogates(text[: len(text) - len(self._half)])

@@ -98,7 +98,10 @@ class SseParser:
         events: list[SseEvent] = []
         for line in lines:
             if line.startswith(b"data:"):
-                self._add_data(line[6:] if line[5:6] == b" " else line[5:])
+                self._data.append(line[6:] if line[5:6] == b" " else line[5:])
+                self._data_bytes += len(self._data[-1]) + 1
+                if self._data_bytes > self._max_event:
+                    raise self._too_much()
             elif not line:
                 if self._data:
                     events.append(self._dispatch())
@@ -108,17 +111,17 @@ class SseParser:
                 self._set_field(line)
         return events
 
-    def _add_data(self, value: bytes) -> None:
-        self._data.append(value)
-        self._data_bytes += len(value) + 1
-        if self._data_bytes > self._max_event:
-            raise EventTooLargeError(f"an event of the stream has more than {self._max_event} bytes of data")
+    def _too_much(self) -> EventTooLargeError:
+        return EventTooLargeError(f"an event of the stream has more than {self._max_event} bytes of data")
 
     def _set_field(self, line: bytes) -> None:
         name, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
-        if name == b"data":
-            self._add_data(value)
+        if name == b"data":  # without a colon, so without a value
+            self._data.append(value)
+            self._data_bytes += 1
+            if self._data_bytes > self._max_event:
+                raise self._too_much()
         elif name == b"event":
             self._event = value
         elif name == b"id" and b"\0" not in value:

@@ -89,7 +89,7 @@ class ChatDecoder:
         events: list[StreamEvent] = []
         if not self.draft.started and (chunk.choices or chunk.id):
             events.append(self.draft.start(chunk.model, chunk.id))
-        usage = chunk.usage or fields_of(chunk.x_groq).get("usage")
+        usage = chunk.usage or (fields_of(chunk.x_groq).get("usage") if chunk.x_groq else None)
         if usage is not None:
             self.draft.count(read_usage(usage), events)
         if chunk.choices:

@@ -79,6 +79,7 @@ class Exchange:
         self._decoder = decoder
         self._quota_codes = quota_codes
         self._body = body
+        self._began = False
 
     @asynccontextmanager
     async def opened(
@@ -129,7 +130,8 @@ class Exchange:
 
     def _decoded(self, event: SseEvent, deadlines: Deadlines) -> list[StreamEvent]:
         decoded = self._decoder.feed(event)
-        if self._decoder.draft.started:
+        if not self._began and self._decoder.draft.started:
+            self._began = True
             deadlines.began()
         if self._decoder.finished:
             deadlines.shorten(TAIL_SECONDS)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from typing import Self
 
 from dialoom.net.direct.answer import Answer
@@ -67,8 +67,20 @@ class DirectBody:
         return self._ends_at is not None and asyncio.get_running_loop().time() >= self._ends_at
 
 
-async def unpacked(answer: Answer, packed: DirectBody, request: HttpRequest) -> AsyncGenerator[bytes, None]:
-    """Give the body as it was before it was packed; its bound counts there as well."""
+@asynccontextmanager
+async def readable(
+    answer: Answer, body: DirectBody, request: HttpRequest
+) -> AsyncGenerator[AsyncIterator[bytes]]:
+    """Give the pieces of `body` as they were before they were packed."""
+    if "content-encoding" not in answer.headers:
+        yield body
+        return
+    async with aclosing(_unpacked(answer, body, request)) as pieces:
+        yield pieces
+
+
+async def _unpacked(answer: Answer, packed: DirectBody, request: HttpRequest) -> AsyncGenerator[bytes, None]:
+    """Unpack a body; its bound counts there as well."""
     import httpx2
 
     left = request.max_bytes

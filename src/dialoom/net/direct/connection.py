@@ -42,7 +42,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def arrival(self) -> "asyncio.Future[None]":
         """Return what is done when something has come, or when nothing will come any more."""
-        self._go_on()
+        self._unread = 0
+        if self._paused:
+            self._go_on()
         self._reader = self._loop.create_future()
         return self._reader
 
@@ -54,7 +56,8 @@ class Connection(asyncio.BufferedProtocol):
     def finish(self) -> bool:
         """Let go of the answer; return whether another request may follow on this connection."""
         answer, self.answer = self.answer, None
-        self._go_on()
+        if self._paused:
+            self._go_on()
         whole = answer is not None and answer.complete and answer.reusable and not answer.pieces
         return whole and not self.unsent and not self._wire().is_closing()
 
@@ -108,10 +111,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def _go_on(self) -> None:
         """All that has come is read: let the socket be read on."""
-        self._unread = 0
-        if self._paused:
-            self._paused = False
-            self._wire().resume_reading()
+        self._paused = False
+        self._wire().resume_reading()
 
     def _end(self, error: Exception | None) -> None:
         if isinstance(error, OSError):

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Self
 
 from dialoom.net.address import is_loopback
-from dialoom.net.direct.body import DirectBody, unpacked
+from dialoom.net.direct.body import DirectBody, readable
 from dialoom.net.direct.connection import Connection
 from dialoom.net.direct.dial import dial
 from dialoom.net.direct.place import Place, place_of, request_bytes
@@ -20,7 +20,7 @@ from dialoom.net.trouble import LATE, late, reason_of, unreachable
 
 
 class DirectTransport:
-    """Pooled connections over asyncio's sockets, for a fifth of what a client library costs per event.
+    """Pooled connections over asyncio's sockets, for less than half of what httpx2 takes for each event.
 
     What is not plain is left to `otherwise`, an `Httpx2Transport` by default: another machine when the
     environment names a proxy, methods without an ordinary body, addresses that would have to be quoted.
@@ -64,8 +64,8 @@ class DirectTransport:
             answer = connection.ask(sent)
             body = DirectBody(connection, answer, request, ends_at=ends_at)
             await body.head()
-            pieces = unpacked(answer, body, request) if "content-encoding" in answer.headers else body
-            yield PiecewiseResponse(answer.status, answer.headers, pieces, url=request.url)
+            async with readable(answer, body, request) as pieces:
+                yield PiecewiseResponse(answer.status, answer.headers, pieces, url=request.url)
         finally:
             if connection.finish():
                 pool.give(connection)
