@@ -9,11 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dialoom.agent import AgentSettings, ReActAgent
 from dialoom.agent.history_limits import HistoryLimits, trim
 from dialoom.base.errors import UsageError
 from dialoom.llm import (
     ChatOptions,
+    FilePart,
     Message,
+    MockProvider,
     OpaquePart,
     ReasoningPart,
     RefusalPart,
@@ -81,9 +84,78 @@ def test_without_limits_or_messages_nothing_is_left_out() -> None:
     assert trim((GUIDE,), HistoryLimits(messages=1, turns=1)) == (GUIDE,)
 
 
-def test_a_limit_below_one_is_refused() -> None:
-    with pytest.raises(UsageError, match="tokens is 0; give 1 or more, or None for no limit"):
-        HistoryLimits(tokens=0)
+@pytest.mark.parametrize("name", ["tokens", "files", "file_bytes"])
+def test_a_limit_below_one_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match=f"{name} is 0; give 1 or more, or None for no limit"):
+        HistoryLimits(**{name: 0})
+
+
+def picture(name: str, *, size: int = 10) -> FilePart:
+    return FilePart(data=b"x" * size, media_type="image/png", name=name)
+
+
+def gone(name: str, *, size: int = 10) -> str:
+    return f"[image {name}, image/png, {size} bytes: left out, there are newer files]"
+
+
+A, B, C, D = map(picture, ("a", "b", "c", "d"))
+LOOKED = (
+    user("see", files=(A,)),
+    assistant("", calls=(call("c1"),)),
+    tool_result("c1", "two", files=(B, C)),
+    assistant("seen"),
+    user("and this", files=(D,)),
+)
+
+
+@pytest.mark.parametrize(
+    ("limits", "kept"),
+    [
+        ({"files": 4}, (A, B, C, D)),
+        ({"files": 3}, (B, C, D)),
+        ({"files": 2}, (C, D)),
+        ({"files": 1}, (D,)),
+        ({"file_bytes": 40}, (A, B, C, D)),
+        ({"file_bytes": 39}, (B, C, D)),
+        ({"file_bytes": 19}, (D,)),
+        ({"file_bytes": 9}, ()),
+        ({"files": 3, "file_bytes": 20}, (C, D)),
+        ({"files": 1, "file_bytes": 40}, (D,)),
+    ],
+)
+def test_the_newest_files_stay_and_older_ones_become_a_line(
+    limits: dict[str, Any], kept: tuple[FilePart, ...]
+) -> None:
+    view = trim(LOOKED, HistoryLimits(**limits))
+    assert tuple(file for message in view for file in message.files) == kept
+    lines = [gone(each.name) for each in (B, C) if each not in kept]
+    assert view[0].text == ("see" if A in kept else f"{gone('a')}\nsee")
+    assert view[2].tool_results[0].content == "\n".join(["two", *lines])
+    assert view[4].text == ("and this" if D in kept else f"{gone('d')}\nand this")
+    assert (view[1], view[3]) == (LOOKED[1], LOOKED[3])
+    assert trim(view, HistoryLimits(**limits)) == view
+
+
+def test_behind_a_file_that_has_no_room_none_is_sent() -> None:
+    small, large, last = picture("small", size=1), picture("large", size=50), picture("last")
+    view = trim((user("", files=(small, large, last)),), HistoryLimits(file_bytes=20))
+    assert [part for part in view[0].parts if isinstance(part, FilePart)] == [last]
+    assert view[0].text == f"{gone('small', size=1)}\n{gone('large', size=50)}\n"
+
+
+def test_a_turn_is_not_left_out_for_a_picture_that_is_not_sent() -> None:
+    view = trim(LOOKED, HistoryLimits(files=1, tokens=2000))
+    assert len(view) == len(LOOKED)
+    assert trim(LOOKED, HistoryLimits(tokens=2000)) == LOOKED[4:]
+
+
+async def test_an_agent_sends_no_more_files_than_its_limits_say() -> None:
+    llm = MockProvider().queue_text("done")
+    agent = ReActAgent(llm, settings=AgentSettings(history=HistoryLimits(files=1)))
+    result = await agent.continue_with(LOOKED[:4], "and now?")
+    (request,) = llm.requests
+    assert [file for message in request.messages for file in message.files] == [C]
+    assert [file for message in result.history for file in message.files] == [A, B, C]
 
 
 @pytest.mark.parametrize(
@@ -203,11 +275,12 @@ async def sent(case: WireCase, transport: ScriptedTransport, history: Sequence[M
 
 
 IDS = st.sampled_from(["c1", "c2", "c3"])
+FILES = st.lists(st.builds(picture, st.sampled_from("ab"), size=st.integers(1, 15)), max_size=2).map(tuple)
 MESSAGES = st.one_of(
     st.just(GUIDE),
-    st.builds(user, st.text(max_size=5)),
+    st.builds(user, st.text(max_size=5), files=FILES),
     st.builds(assistant, st.text(max_size=5), calls=st.lists(st.builds(call, IDS), max_size=2).map(tuple)),
-    st.builds(tool_result, IDS, st.text(max_size=5)),
+    st.builds(tool_result, IDS, st.text(max_size=5), files=FILES),
 )
 MARKED = st.builds(
     lambda message, mark: msgspec.structs.replace(message, mark=mark),
@@ -220,6 +293,8 @@ LIMITS = st.builds(
     messages=st.none() | st.integers(1, 9),
     characters=st.none() | st.integers(1, 30),
     tokens=st.none() | st.integers(1, 60),
+    files=st.none() | st.integers(1, 3),
+    file_bytes=st.none() | st.integers(1, 30),
 )
 
 
@@ -237,6 +312,9 @@ def test_any_view_keeps_what_must_stay_and_parts_nothing(
     assert must | set(range(newest, len(history))) <= set(places)
     for asked, answered in pairs(history):
         assert (asked in places) == (answered in places)
+    sent = [len(file.data) for message in view for file in message.files]
+    assert len(sent) <= (limits.files or len(sent))
+    assert sum(sent) <= (limits.file_bytes or sum(sent))
     assert trim(view, limits) == view
     assert len(trim(numbered, HistoryLimits(messages=len(history) + 1))) == len(history)
 

@@ -6,10 +6,10 @@ from threading import Lock
 from typing import Final
 
 from dialoom.agent.compaction import summarised
+from dialoom.agent.history_limits import HistoryWindow
 from dialoom.agent.spec import AgentSpec
 from dialoom.graph.state import State
 from dialoom.llm.messages import Message
-from dialoom.llm.trim import TurnWindow
 
 _MAX_WINDOWS: Final = 256
 
@@ -22,7 +22,7 @@ class PromptView:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._windows: OrderedDict[tuple[str, str], TurnWindow] = OrderedDict()
+        self._windows: OrderedDict[tuple[str, str], HistoryWindow] = OrderedDict()
 
     def of(self, spec: AgentSpec, state: State, run_id: str) -> Sequence[Message]:
         """Return the prompt of the next request in `run_id`."""
@@ -37,7 +37,7 @@ class PromptView:
         with self._lock:
             self._windows.pop((run_id, spec.name), None)
 
-    def _window(self, spec: AgentSpec, run_id: str) -> TurnWindow:
+    def _window(self, spec: AgentSpec, run_id: str) -> HistoryWindow:
         assert spec.settings.history is not None
         with self._lock:
             window = self._windows.get((run_id, spec.name))
