@@ -19,7 +19,7 @@ from dialoom.testing.wire import WireReply, WireRequest, WireServer
 from tests.llm.test_secrets import everything_is_logged
 from tests.mcp.hostile import http
 from tests.mcp.hostile_http import HostileHttp, Refusal, hostile_http
-from tests.server.live import Live, following, served
+from tests.server.live import BOUND, Live, following, served
 
 KEY = "sk-ant-marker-0123456789abcdef"
 HEADER = "team-marker-abcdef0123456789"
