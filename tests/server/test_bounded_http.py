@@ -3,7 +3,7 @@
 import asyncio
 import json
 import sys
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -177,3 +177,88 @@ async def opened(stack: AsyncExitStack, port: int) -> tuple[asyncio.StreamReader
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     stack.callback(writer.close)
     return reader, writer
+
+
+def asking(live: Live, line: str, *headers: str) -> bytes:
+    """Return the head of a request."""
+    host = f"Host: 127.0.0.1:{live.workbench.settings.port}"
+    return "\r\n".join([f"{line} HTTP/1.1", host, *headers, "", ""]).encode()
+
+
+async def test_headers_behind_a_body_are_none(parts: Parts, tmp_path: Path) -> None:
+    async with served(parts, tmp_path) as live:
+        head = asking(live, "GET /api/v1/conversations", "Transfer-Encoding: chunked", "Connection: close")
+        token = f"Authorization: {live.client.headers['Authorization']}".encode()
+        answer = await sent(live, head + b"1\r\n \r\n0\r\n" + token + b"\r\n\r\n")
+        assert answer.startswith(b"HTTP/1.1 401 "), answer
+
+
+@pytest.mark.parametrize(
+    ("begun", "more"),
+    [
+        (b"0\r\nX: ", b"a" * 1000),
+        (b"0\r\n", b"X: a\r\n" * 200),
+        (b"1;x=", b"a" * 1000),
+        (b"1;", b"a=b;" * 250),
+    ],
+)
+async def test_what_comes_without_end_beside_a_body_is_cut_off(
+    parts: Parts, tmp_path: Path, begun: bytes, more: bytes
+) -> None:
+    async with served(parts, tmp_path) as live:
+        head = asking(live, "POST /login", "Transfer-Encoding: chunked", "Content-Type: application/json")
+        with suppress(ConnectionError):  # the end may come with what we sent unread
+            answer = await sent(live, head + begun, *(more for _ in range(2 * MAX_HEAD // len(more))))
+            assert answer == b"" or answer.startswith(b"HTTP/1.1 4")
+
+
+async def test_who_leaves_in_the_middle_of_a_body_is_no_error_of_the_server(
+    parts: Parts, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with served(parts, tmp_path) as live:
+        json_body = ("Content-Type: application/json", "Content-Length: 1000")
+        token = f"Authorization: {live.client.headers['Authorization']}"
+        for line in ("POST /login", "POST /api/v1/conversations", "POST /api/v1/files"):
+            _, writer = await asyncio.open_connection("127.0.0.1", live.workbench.settings.port)
+            writer.write(asking(live, line, token, *json_body) + b"{")
+            await writer.drain()
+            writer.close()
+        await live.client.get("/healthz")
+        told = (await live.client.get("/metrics")).text
+    assert ('status="500"' in told, caplog.messages) == (False, [])
+
+
+async def test_a_request_that_was_answered_may_not_go_on_for_ever(
+    parts: Parts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounded_http, "REST_SECONDS", 0.1)
+    async with served(parts, tmp_path) as live:
+        reader, writer = await asyncio.open_connection("127.0.0.1", live.workbench.settings.port)
+        writer.write(asking(live, "POST /api/v1/conversations", "Content-Length: 1000000"))
+        async with asyncio.timeout(BOUND):
+            assert b"HTTP/1.1 401" in await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"{")  # and then nothing: no timer of uvicorn's runs any more
+            with suppress(ConnectionError):
+                await reader.read()
+        writer.close()
+        whole = asking(live, "POST /api/v1/conversations", "Content-Length: 2") + b"{}"
+        last = asking(live, "GET /healthz", "Connection: close")
+        assert (await sent(live, whole, last)).count(b"HTTP/1.1 ") == 2  # one that ends may be followed
+
+
+async def test_who_reads_nothing_of_what_is_written_is_let_go(
+    parts: Parts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounded_http, "STALLED_SECONDS", 0.1)
+    async with served(parts, tmp_path) as live:
+        hub = live.workbench.hub
+        token = f"Authorization: {live.client.headers['Authorization']}"
+        _, writer = await asyncio.open_connection("127.0.0.1", live.workbench.settings.port)
+        writer.write(asking(live, "GET /api/v1/events", token))
+        async with asyncio.timeout(BOUND):
+            while not hub.followers:
+                await live.client.get("/healthz")
+            while hub.followers:
+                hub.publish("", {"type": "CUSTOM", "name": "words", "value": "x" * 500_000})
+                await live.client.get("/healthz")
+        writer.close()

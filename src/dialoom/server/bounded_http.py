@@ -1,4 +1,4 @@
-"""Bounds on what comes before anybody is known: how many connections, and bytes and time of a head."""
+"""Bounds on what comes before anybody is known: connections, and bytes and time of what is sent and read."""
 
 import asyncio
 import sys
@@ -21,6 +21,10 @@ _TOO_LARGE: Final = b"HTTP/1.1 431 Request Header Fields Too Large\r\n" + _END
 _TOO_SLOW: Final = b"HTTP/1.1 408 Request Timeout\r\n" + _END
 
 
+REST_SECONDS = 10.0
+"""How long a request may go on that was answered before it was whole."""
+STALLED_SECONDS = 60.0
+"""How long somebody may read nothing of what is written; who comes back goes on where it was."""
 MAX_REFUSED: Final = 200
 """So many connections beyond the bound are told so; what is beyond these is cut off without a word."""
 REFUSED_SECONDS = 2.0
@@ -37,7 +41,13 @@ class BoundedHttp(HttpToolsProtocol):
     _is_extra = False
     _overdue: asyncio.TimerHandle | None = None
     """Runs while a head is waited for."""
-    _head = 0
+    _rest: asyncio.TimerHandle | None = None
+    """Runs while what is left of a request comes, whose answer was given already."""
+    _stalled: asyncio.TimerHandle | None = None
+    """Runs while nobody reads what was written."""
+    _is_whole = False
+    _unused = 0
+    """Bytes that came since a head, a piece of a body or a request was complete."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
@@ -53,7 +63,9 @@ class BoundedHttp(HttpToolsProtocol):
             self._overdue = self.loop.call_later(REFUSED_SECONDS, transport.close)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._has_head()
+        for timer in (self._overdue, self._rest, self._stalled):
+            if timer is not None:
+                timer.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -62,23 +74,59 @@ class BoundedHttp(HttpToolsProtocol):
             self.transport.write(_FULL)
             self.transport.close()
             return
+        self._unused += len(data)
         super().data_received(data)
-        if self._overdue is not None:
-            self._head += len(data)
-            if self._head > MAX_HEAD:
-                self._refuse(_TOO_LARGE)
+        if (
+            self._unused > MAX_HEAD
+        ):  # of a head, of the headers behind a body, or of a chunk that never begins
+            self._refuse(_TOO_LARGE)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
+        self._is_whole = False
         self._has_head()
         self._await_head()
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._overdue is not None:  # headers behind a body would be taken for those before it
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
+        self._unused = 0
         self._has_head()
         super().on_headers_complete()
 
+    def on_body(self, body: bytes) -> None:
+        self._unused = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._unused = 0
+        self._is_whole = True
+        if self._rest is not None:
+            self._rest.cancel()
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.cycle.response_complete and not self._is_whole:
+            # uvicorn waits for ever for more of it, once a single byte has come
+            self._rest = self.loop.call_later(REST_SECONDS, self.transport.abort)
+
+    def timeout_keep_alive_handler(self) -> None:
+        super().timeout_keep_alive_handler()
+        self.loop.call_later(STALLED_SECONDS, self.transport.abort)  # the end is waited for, too
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._stalled = self.loop.call_later(STALLED_SECONDS, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        if self._stalled is not None:
+            self._stalled.cancel()
+        super().resume_writing()
+
     def _await_head(self) -> None:
-        self._head = 0
         self._overdue = self.loop.call_later(HEAD_SECONDS, self._refuse, _TOO_SLOW)
 
     def _has_head(self) -> None:

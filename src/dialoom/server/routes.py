@@ -136,8 +136,6 @@ def _endpoint(methods: Mapping[str, AnyRoute], max_body: int) -> Callable[[Reque
             if method not in methods:
                 raise wrong_method(methods)
             return await methods[method].serve(request, max_body)
-        except ClientDisconnect:
-            return Response(status_code=400)  # nobody is there to read it
         except Exception as error:  # noqa: BLE001 - seam: every failure becomes a problem document
             problem = problem_of(error)
             if problem.status == 413:
@@ -190,6 +188,8 @@ async def body_pieces(request: Request) -> AsyncGenerator[bytes]:
         except TimeoutError as error:
             detail = f"nothing came for {PIECE_SECONDS:g} s; send it again"
             raise ProblemError(408, "too_slow", detail) from error
+        except ClientDisconnect as error:  # nobody reads this, and it is no error of ours
+            raise ProblemError(408, "too_slow", "the body did not come to its end; send it again") from error
         size += len(piece)
         if clock() - began > 2 * PIECE_SECONDS + size / SLOWEST:
             raise ProblemError(408, "too_slow", f"less than {SLOWEST} bytes a second; send it again")
