@@ -13,6 +13,8 @@ from dialoom.server.bounded_http import MAX_HEAD, MAX_REFUSED
 from dialoom.server.serving import room_for
 from tests.server.live import BOUND, Live, served
 
+TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+
 
 async def sent(live: Live, *pieces: bytes) -> bytes:
     """Send raw bytes; return all that comes back until the server ends the connection."""
@@ -244,6 +246,21 @@ async def test_a_request_that_was_answered_may_not_go_on_for_ever(
         whole = asking(live, "POST /api/v1/conversations", "Content-Length: 2") + b"{}"
         last = asking(live, "GET /healthz", "Connection: close")
         assert (await sent(live, whole, last)).count(b"HTTP/1.1 ") == 2  # one that ends may be followed
+
+
+@pytest.mark.parametrize("header", ["X: y", "Connection: Upgrade\r\nUpgrade: h2c"])
+async def test_what_begins_no_request_is_not_waited_behind(
+    parts: Parts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, header: str
+) -> None:
+    async with served(parts, tmp_path) as live:
+        reader, writer = await asyncio.open_connection("127.0.0.1", live.workbench.settings.port)
+        writer.write(asking(live, "GET /healthz", header))
+        async with asyncio.timeout(BOUND):
+            assert b"HTTP/1.1 200" in await reader.readuntil(b"}")
+            monkeypatch.setattr(bounded_http, "HEAD_SECONDS", 0.1)
+            writer.write(b"\r\n")
+            assert await reader.read() in {b"", TOO_SLOW}
+        writer.close()
 
 
 async def test_who_reads_nothing_of_what_is_written_is_let_go(

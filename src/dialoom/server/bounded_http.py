@@ -76,10 +76,12 @@ class BoundedHttp(HttpToolsProtocol):
             return
         self._unused += len(data)
         super().data_received(data)
-        if (
-            self._unused > MAX_HEAD
-        ):  # of a head, of the headers behind a body, or of a chunk that never begins
+        # of a head, of the headers behind a body, or of a chunk that never begins
+        if self._unused > MAX_HEAD:
             self._refuse(_TOO_LARGE)
+        elif self._overdue is None and self._is_whole and self.cycle.response_complete:
+            # what began no request, as an empty line, ended uvicorn's wait for one all the same
+            self._await_head()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
