@@ -1,4 +1,4 @@
-"""Reads one URL of a `PageServer` in a process of its own: `python -m tests.rag.fetch_in_child HOST URL WARM_UP`.
+"""Reads one URL in a process of its own: `python -m tests.rag.fetch_in_child HOST URL FIRST`.
 
 Prints how it ended and by how many megabytes the process had grown at most while it read.
 """
@@ -13,10 +13,10 @@ from tests.net.test_guard import Names
 from tests.rag.reading import largest_from_now, largest_mb
 
 
-def main(host: str, url: str, warm_up: str) -> None:
+def main(host: str, url: str, first: str) -> None:
     loader = UrlLoader(local_fetcher(), resolver=Names(**{host: [OUTSIDE]}))
     options = LoadOptions(url_policy=UrlPolicy(allow_networks=(f"{OUTSIDE}/32",), ports=None))
-    loader.load(warm_up, options)  # what reading takes at all is not what this page takes
+    loader.load(first, options)  # what reading takes at all is not what this page takes
     ended = "read"
     before = largest_from_now()
     try:

@@ -125,9 +125,10 @@ async def test_a_store_that_refuses_one_document_keeps_the_others() -> None:
             super().replace_documents(documents)
 
     store = Full()
+    await ingest_documents(store, Touchy(), CHUNKER, documents(A="old a", B="old b"))
     report = await replace_documents(store, Touchy(), CHUNKER, documents(A="a", B="b", C="c"))
     assert report.failures == [DocumentFailure("B", "store", "no room for B")]
-    assert store.documents() == ["A", "C"]
+    assert held(store) == {"A": ["a"], "B": ["old b"], "C": ["c"]}
 
 
 async def test_another_model_is_refused_before_any_work() -> None:

@@ -2,9 +2,10 @@
 
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import ClassVar
 
 import numpy as np
@@ -73,6 +74,24 @@ def test_several_documents_are_swapped_in_one_step(store: VectorStore) -> None:
     store.replace_documents([part("a", "a0", 1, 0), part("b", "b0", 0, 1)])
     store.replace_documents([part("a", "a1", 1, 0), part("b", "b1", 0, 1), part("c", "c0", 1, 1)])
     assert found(store, 1, 0) == ["a1", "c0", "b1"]
+    seen: list[set[str]] = []
+    done = Event()
+
+    def read() -> None:
+        while not done.is_set():
+            seen.append({hit.chunk.text for hit in store.search(vector(1, 0), 9)})
+
+    reader = Thread(target=read)
+    reader.start()
+    for number in range(2_000):
+        text = str(number)
+        swapped = [DocumentChunks(name, [chunk(name, name, text)], rows([1, 0])) for name in "abcdefgh"]
+        store.replace_documents(swapped)
+        if len(seen) > 60:
+            break
+    done.set()
+    reader.join(timeout=60)
+    assert (len(seen) > 60, [texts for texts in seen if len(texts) != 1]) == (True, [])
 
 
 @pytest.mark.promise("rag-099")
@@ -198,6 +217,25 @@ def test_the_records_found_are_whole_and_cannot_be_changed(store: VectorStore) -
     assert hit.chunk == whole
     with pytest.raises(AttributeError):
         hit.chunk.text = "other"
+
+
+@pytest.mark.promise("rag-087")
+def test_what_is_not_found_is_not_copied(store: VectorStore) -> None:
+    long = "x" * 20_000
+    pieces = [
+        Chunk(id=str(number), doc_id="d", text=f"{number} {long}", end=len(long)) for number in range(800)
+    ]
+    store.add(pieces, np.ones((800, 2), np.float32))
+    del pieces
+    store.search(vector(1, 0), 3)
+    tracemalloc.start()
+    try:
+        hits = store.search(vector(1, 0), 3)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(hits) == 3
+    assert most < 800 * len(long) / 20  # the texts of all would be 16 MB
 
 
 @pytest.mark.promise("rag-074")
