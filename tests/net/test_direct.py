@@ -17,7 +17,7 @@ from dialoom.net.direct.body import DirectBody
 from dialoom.net.direct.connection import MAX_UNREAD_BYTES, READ_BYTES, Connection
 from dialoom.net.direct.dial import alternated, drop
 from dialoom.net.direct.place import Place
-from dialoom.net.direct.pool import MAX_IDLE
+from dialoom.net.direct.pool import MAX_IDLE, Pool
 from dialoom.net.resolve import SystemResolver
 from dialoom.testing.wire import Hold, WireReply, WireServer
 
@@ -359,13 +359,17 @@ class Socket(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__()
         self.reading = True
+        self.closing = False
         self.unsent = [0]
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         pass
 
     def is_closing(self) -> bool:
-        return False
+        return self.closing
+
+    def abort(self) -> None:
+        self.closing = True
 
     def pause_reading(self) -> None:
         self.reading = False
@@ -405,6 +409,15 @@ async def test_a_connection_that_was_held_back_is_read_again_before_it_is_kept()
     answer.pieces.clear()
     assert connection.finish()
     assert wire.reading
+
+
+async def test_a_connection_that_is_being_closed_is_not_used_again() -> None:
+    pool, connection = Pool(), Connection(HERE)
+    connection.connection_made(Socket())
+    pool.add(connection)
+    pool.give(connection)
+    connection.abort()  # as the pool itself does with one too many; the loop has yet to say that it is closed
+    assert pool.take(HERE) is None
 
 
 async def test_a_connection_that_is_reset_says_so() -> None:

@@ -62,7 +62,9 @@ class Connection(asyncio.BufferedProtocol):
         return whole and not self.unsent and not self._wire().is_closing()
 
     def is_stale(self) -> bool:
-        """Whether something has come that the loop has not seen yet: between two requests, the end."""
+        """Whether it is being closed, or something has come that the loop has not seen yet: the end."""
+        if self._wire().is_closing():
+            return True
         socket = self._wire().get_extra_info("socket")
         with selectors.DefaultSelector() as selector:
             selector.register(socket.fileno(), selectors.EVENT_READ)
