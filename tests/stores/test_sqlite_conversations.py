@@ -369,6 +369,14 @@ def test_a_path_that_cannot_be_is_one_clear_error(tmp_path: Path) -> None:
         ),
         ('UPDATE conversation SET about = \'{"branch_from": ".."}\'', "has a damaged row; "),
         ("UPDATE record SET body = NULL, keep = -1", "has a damaged row; "),
+        ("UPDATE record SET body = NULL, keep = 'x'", "has a damaged row; "),
+        ("UPDATE record SET body = x'ff'", "has a damaged row; "),
+        ("UPDATE record SET key = x'ff'", "has a damaged row; "),
+        ("UPDATE conversation SET updated = 'x'", "has a damaged row; "),
+        ("UPDATE conversation SET created = x'ff'", "has a damaged row; "),
+        ("UPDATE conversation SET title = x'ff'", "has a damaged row; "),
+        ("UPDATE conversation SET about = x'ff'", "has a damaged row; "),
+        ("UPDATE conversation SET length = 'x'", "has a damaged row; "),
         ("DROP TABLE record", "cannot be used (no such table: record); check the disk"),
     ],
 )
@@ -380,13 +388,16 @@ async def test_damage_met_while_reading_is_said(path: Path, damage: str, message
     assert message in str(refusal.value)
 
 
-async def test_a_listing_leaves_out_a_damaged_header_and_names_it(path: Path) -> None:
+@pytest.mark.parametrize(
+    "damage", ["about = '['", "updated = 'x'", "updated = x'ff'", "updated = 1e300", "title = x'ff'"]
+)
+async def test_a_listing_leaves_out_a_damaged_header_and_names_it(path: Path, damage: str) -> None:
     damaged = await filled(path, "hi")
     others = [await filled(path, "hi") for _ in range(3)]
     branch = Conversation(Header(id="twig", branch_from=others[0], created=1.0, updated=1.0))
     with SqliteConversationStore(path) as store:
         await store.create(branch)
-    change(path, f"UPDATE conversation SET about = '[' WHERE id = '{damaged}'")
+    change(path, f"UPDATE conversation SET {damage} WHERE id = '{damaged}'")
     with SqliteConversationStore(path) as store:
         listed, cursor = list[str](), None
         while True:

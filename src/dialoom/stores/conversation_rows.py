@@ -58,6 +58,7 @@ class HeaderRow(NamedTuple):
     def header(self) -> Header:
         """Read the row. Raises `StoreError` for a damaged one."""
         try:
+            msgspec.convert(tuple(self), HeaderRow)  # a damaged column can hold a value of any type
             rest = msgspec.json.decode(self.about, type=_About)
             return Header(
                 id=self.id,
@@ -74,13 +75,24 @@ class HeaderRow(NamedTuple):
 
 
 def find_place(connection: sqlite3.Connection, conversation_id: str) -> Place:
-    """Return where the log stands. Raises `ConversationNotFoundError`."""
+    """Return where the log stands. Raises `ConversationNotFoundError`, and `StoreError` for a damaged row."""
     row = connection.execute(
         "SELECT id, number, length, visible, updated FROM conversation WHERE id = ?", (conversation_id,)
     ).fetchone()
     if row is None:
         raise ConversationNotFoundError(conversation_id)
-    return Place(*row)
+    try:
+        return msgspec.convert(row, Place)
+    except msgspec.ValidationError as error:
+        raise _damage(conversation_id) from error
+
+
+def find_number(connection: sqlite3.Connection, conversation_id: str) -> int:
+    """Return the number of a conversation, damaged or not. Raises `ConversationNotFoundError`."""
+    row = connection.execute("SELECT number FROM conversation WHERE id = ?", (conversation_id,)).fetchone()
+    if row is None:
+        raise ConversationNotFoundError(conversation_id)
+    return row[0]
 
 
 def exists(connection: sqlite3.Connection, conversation_id: str) -> bool:

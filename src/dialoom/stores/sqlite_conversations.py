@@ -36,6 +36,7 @@ from dialoom.stores.conversation_rows import (
     delete_rows,
     exists,
     extend_log,
+    find_number,
     find_place,
     insert_header,
     read_header,
@@ -131,7 +132,7 @@ class SqliteConversationStore:
         check_id(conversation_id)
 
         def work(connection: sqlite3.Connection) -> None:
-            delete_rows(connection, find_place(connection, conversation_id).number)
+            delete_rows(connection, find_number(connection, conversation_id))
 
         await self._write(lambda: work)
         self._left_out.settle(conversation_id)
