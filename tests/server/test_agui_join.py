@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -150,6 +151,49 @@ async def test_the_agui_client_attaches_again_in_the_middle_of_a_run(
             await crowd.join("restless", until="RUN_FINISHED")
             found = await crowd.end()
     assert found == dict.fromkeys([*vars(at), "restless", "late"], LOG)
+
+
+async def test_who_joins_is_told_what_was_thought_and_said_and_what_is_open(
+    parts: Parts, provider: MockProvider, tools: list[Tool], tmp_path: Path
+) -> None:
+    at = Moments()
+    tools.append(at.script(provider))
+    begun: list[list[str]] = []
+    async with served(parts, tmp_path) as live:
+        conversation = {"threadId": "t1", "runId": "r1"}
+        question = {"id": "m1", "role": "user", "content": "Weather?"}
+        first = live.client.stream("POST", "/agui/dialog", json={**conversation, "messages": [question]})
+        async with first:
+            for gate in vars(at).values():
+                await gate.reached.wait()
+                async with live.client.stream("POST", "/agui/dialog", json=conversation) as late:
+                    begun.append(await told_first(late))
+                gate.opened.set()
+        whole = await agui(live)
+    assert begun == [
+        ["user", "reasoning", "model", "REASONING"],
+        ["user", "reasoning", "assistant", "model", "TEXT"],
+        ["user", "reasoning", "assistant", "tools"],
+        ["user", "reasoning", "assistant", "tool", "assistant", "model", "TEXT"],
+    ]
+    assert [each["role"] for each in whole[1]["messages"]] == [role for role, *_ in LOG]
+
+
+async def told_first(response: httpx2.Response) -> list[str]:
+    """Return the roles of the messages that one who joins is told of, and what is opened again."""
+    found: list[str] = []
+    async for line in response.aiter_lines():
+        event = json.loads(line[6:]) if line.startswith("data: ") else {"type": ""}
+        if event["type"] == "MESSAGES_SNAPSHOT":
+            found += [each["role"] for each in event["messages"]]
+        elif event["type"] == "STEP_STARTED":
+            found.append(event["stepName"])
+            if found[-1] == "tools":
+                break
+        elif event["type"].endswith("_START"):
+            found.append(event["type"].partition("_")[0])
+            break
+    return found
 
 
 WORDS = st.sampled_from(
