@@ -406,15 +406,17 @@ class Run:
             memos, self._memos = self._memos, self._memos or ENDED
         if memos is not None:
             memos.end()
+        ledger = self._ledger
+        frontier = ledger.frontier
         result = RunResult(
-            state=settled(self._ledger.state),
+            state=settled(ledger.state),
             stop_reason=reason,
-            steps=self._ledger.steps,
+            steps=ledger.steps,
             run_id=self.run_id,
             thread_id=self.thread_id,
-            checkpoint_id=self._ledger.checkpoint_id,
+            checkpoint_id=ledger.checkpoint_id,
             errors=self._errors,
-            interrupts=self._ledger.frontier.interrupts,
+            interrupts=frontier.interrupts if frontier.notes else (),
             orphans=self._orphans,
         )
         if self.publisher is not None and self._outer is None and self._has_begun:
