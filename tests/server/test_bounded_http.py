@@ -243,9 +243,38 @@ async def test_a_request_that_was_answered_may_not_go_on_for_ever(
             with suppress(ConnectionError):
                 await reader.read()
         writer.close()
-        whole = asking(live, "POST /api/v1/conversations", "Content-Length: 2") + b"{}"
-        last = asking(live, "GET /healthz", "Connection: close")
-        assert (await sent(live, whole, last)).count(b"HTTP/1.1 ") == 2  # one that ends may be followed
+
+
+async def test_a_request_that_was_answered_may_come_to_its_end_and_be_followed(
+    parts: Parts, tmp_path: Path
+) -> None:
+    async with served(parts, tmp_path) as live:
+        reader, writer = await asyncio.open_connection("127.0.0.1", live.workbench.settings.port)
+        writer.write(asking(live, "POST /api/v1/conversations", "Content-Length: 2"))
+        async with asyncio.timeout(BOUND):
+            assert b"HTTP/1.1 401" in await reader.readuntil(b"}")
+            writer.write(b"{}" + asking(live, "GET /healthz", "Connection: close"))
+            assert b"HTTP/1.1 200" in await reader.read()
+        writer.close()
+
+
+async def test_who_reads_late_reads_all(parts: Parts, tmp_path: Path) -> None:
+    async with served(parts, tmp_path) as live:
+        hub = live.workbench.hub
+        token = f"Authorization: {live.client.headers['Authorization']}"
+        reader, writer = await asyncio.open_connection("127.0.0.1", live.workbench.settings.port)
+        writer.write(asking(live, "GET /api/v1/events", token))
+        async with asyncio.timeout(BOUND):
+            while not hub.followers:
+                await live.client.get("/healthz")
+            for at in range(15):  # more than lies between a server and who does not read
+                hub.publish("", {"type": "CUSTOM", "name": f"words {at}", "value": "x" * 500_000})
+                await live.client.get("/healthz")
+            read = b""
+            while b"words 14" not in read[-600_000:]:
+                read += await reader.read(1_000_000)
+        writer.close()
+    assert [read.count(b'"words %d"' % at) for at in range(15)] == [1] * 15
 
 
 @pytest.mark.parametrize("header", ["X: y", "Connection: Upgrade\r\nUpgrade: h2c"])
