@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bench import rag_pages
 from bench.child import Child, child, rivals_python
 from bench.measure import interleaved, medians, seconds_of
 from bench.report import Row
@@ -53,22 +54,38 @@ _WORDS = [
 
 def rows() -> list[Row]:
     """Return CPU times: the median of rounds taken turn by turn; against a fixed figure the best round."""
-    rng = np.random.default_rng(1)
-    centres = rng.normal(size=(500, DIM))
-    vectors = (centres[rng.integers(0, 500, COUNT)] + 0.5 * rng.normal(size=(COUNT, DIM))).astype(np.float32)
-    chunks = _chunks()
+    vectors, chunks = _clusters(), _chunks()
     store = _filled(chunks, vectors)
     questions = vectors[: QUERIES * 7 : 7] + np.float32(0.1)
     return [
+        *stated(),
         *_searches(store, vectors, questions),
         *_against_rivals(store, vectors, questions[3]),
         *_in_lists(),
-        *_adding(chunks, vectors),
+        _adding(chunks, vectors),
         _by_words(store, chunks),
         *_on_disk(chunks, vectors),
-        _hashing(),
         _pages(),
+        rag_pages.row(),
     ]
+
+
+def stated() -> list[Row]:
+    """Return the best round of what the requirement states in figures of its own, in CPU time."""
+    vectors, chunks = _clusters(), _chunks()
+    search = partial(_filled(chunks, vectors).search, vectors[21] + np.float32(0.1), K)
+    taken, added = _best(search), _best(partial(_filled, chunks, vectors))
+    return [
+        Row("search 50,000 x 128, top 10", "ms", taken, "the seed's C++ scan (10 ms)", SCAN_MS, must=0.25),
+        Row("add 50,000 chunks", "ms", added, "the seed's 1.3 million chunks/s", ADD_MS, must=1.0),
+        _hashing(),
+    ]
+
+
+def _clusters() -> FloatMatrix:
+    rng = np.random.default_rng(1)
+    centres = rng.normal(size=(500, DIM))
+    return (centres[rng.integers(0, 500, COUNT)] + 0.5 * rng.normal(size=(COUNT, DIM))).astype(np.float32)
 
 
 def _chunks() -> list[Chunk]:
@@ -112,14 +129,6 @@ def _searches(store: InMemoryVectorStore, vectors: FloatMatrix, questions: Float
         rounds=3,
     )
     return [
-        Row(
-            "search 50,000 x 128, top 10",
-            "ms",
-            _best(search),
-            "the seed's C++ scan (10 ms)",
-            SCAN_MS,
-            must=0.25,
-        ),
         Row("search 50,000 x 128, top 10", "ms", one, "a Python loop over them", python * 25, must=0.01),
         Row("search 50,000 x 128, top 10", "ms", again, "numpy product and argsort", scan, must=1.0),
         Row("100 searches at once", "ms", many, "100 searches", single, must=0.6),
@@ -182,7 +191,7 @@ def _in_lists() -> list[Row]:
     ]
 
 
-def _adding(chunks: list[Chunk], vectors: FloatMatrix) -> list[Row]:
+def _adding(chunks: list[Chunk], vectors: FloatMatrix) -> Row:
     def least() -> None:
         """What any store has to do: know each chunk by id and by document, and scale each vector."""
         by_id = {chunk.id: chunk for chunk in chunks}
@@ -191,12 +200,8 @@ def _adding(chunks: list[Chunk], vectors: FloatMatrix) -> list[Row]:
             by_document.setdefault(chunk.doc_id, []).append(chunk)
         np.divide(vectors, np.sqrt(np.einsum("ij,ij->i", vectors, vectors))[:, None])
 
-    fill = partial(_filled, chunks, vectors)
-    ours, floor = interleaved(fill, least, rounds=5)
-    return [
-        Row("add 50,000 chunks", "ms", ours, "two dicts and the scaling", floor, must=4.0),
-        Row("add 50,000 chunks", "ms", _best(fill), "the seed's 1.3 million chunks/s", ADD_MS, must=1.0),
-    ]
+    ours, floor = interleaved(partial(_filled, chunks, vectors), least, rounds=5)
+    return Row("add 50,000 chunks", "ms", ours, "two dicts and the scaling", floor, must=4.0)
 
 
 def _by_words(store: InMemoryVectorStore, chunks: list[Chunk]) -> Row:
