@@ -115,6 +115,8 @@ def test_an_id_that_is_open_already_is_refused_and_nothing_changes() -> None:
         ({"summary": {"entries": -1}}, "these are not a dialog's settings: Expected `int` >= 0"),
         ({"guides": [-1]}, "these are not a dialog's settings: Expected `int` >= 0"),
         ({"taught": {"s": "early"}}, "these are not a dialog's settings: Expected `int`, got `str`"),
+        ({"begun": {"turn": "x" * 300, "entries": 1}}, "a name or the system text is too long; shorten it"),
+        ({"begun": {"turn": "x", "entries": -1}}, "these are not a dialog's settings: Expected `int` >= 0"),
         ({"providerId": 7}, "these are not a dialog's settings: Expected `str`, got `int`"),
         ({"system": "x" * 300_000}, "a name or the system text is too long; shorten it"),
         ({"capabilityRequirement": ["sight"]}, "there is no capability 'sight'"),

@@ -130,7 +130,8 @@ def settings_from_dict(fields: Mapping[str, object]) -> DialogSettings:
         stored = msgspec.convert(dict(fields), _Stored)
     except msgspec.ValidationError as error:
         raise UsageError(f"these are not a dialog's settings: {one_line(str(error))}; mend them") from error
-    texts = (stored.provider_id, stored.model_id, stored.branch_from, *stored.active_skills)
+    turn = stored.begun.turn if stored.begun else ""
+    texts = (stored.provider_id, stored.model_id, stored.branch_from, turn, *stored.active_skills)
     told = stored.summary.text if stored.summary else ""
     if max(len(stored.system), len(told)) > MAX_SYSTEM or any(len(text) > MAX_NAME for text in texts):
         raise UsageError(
