@@ -1,7 +1,7 @@
 """Questions as people ask them, in other words than the documents': how many are answered without a model.
 
-All were written before it was looked at which are answered, those of `later` after the list of other words
-was made, so that only they tell how far it goes beyond the questions it was made beside.
+All were written before it was looked at which are answered, those of `later`, `third` and `fourth` after the
+list of other words was made, so that only they tell how far it goes beyond the questions it was made beside.
 """
 
 import asyncio
@@ -63,7 +63,9 @@ async def _ask_all() -> dict[str, bool]:
     return found
 
 
-@pytest.mark.parametrize(("asked", "least", "of"), [("first", 27, 40), ("later", 18, 28)])
+@pytest.mark.parametrize(
+    ("asked", "least", "of"), [("first", 27, 40), ("later", 18, 28), ("third", 17, 20), ("fourth", 14, 20)]
+)
 def test_most_questions_in_other_words_are_answered(
     asked: str, least: int, of: int, met: dict[str, bool]
 ) -> None:
@@ -75,7 +77,7 @@ def test_most_questions_in_other_words_are_answered(
 def test_most_questions_on_something_else_are_not_answered(met: dict[str, bool]) -> None:
     refused = [met[each.question] for each in QUESTIONS if not each.doc]
     print(f"{sum(refused)} of {len(refused)} refused")
-    assert (sum(refused) >= 11, len(refused)) == (True, 13)
+    assert (sum(refused) >= 21, len(refused)) == (True, 33)
 
 
 @pytest.mark.parametrize(
