@@ -430,3 +430,17 @@ async def test_the_names_of_columns_lead_to_every_row() -> None:
     assert await answer("Which discount for which amount ordered?", rows) == (
         "According to your documents: 5 to 19; 5%; 20 to 49; 10%; 50; 12% [1]"
     )
+
+
+@pytest.mark.parametrize(
+    ("question", "note", "answered"),
+    [
+        ("Where is the spare key?", "Spare key under the pot", "Spare key under the pot [1]"),
+        ("Who has the van?", "Call the dentist\n\nBob has the van", "Bob has the van [1]"),
+        ("备用钥匙在哪里？", "备用钥匙在蓝色花盆下面", "备用钥匙在蓝色花盆下面 [1]"),
+    ],
+)
+async def test_notes_of_one_line_without_a_full_stop_are_answers(
+    question: str, note: str, answered: str
+) -> None:
+    assert (await answer(question, note)).endswith(answered)

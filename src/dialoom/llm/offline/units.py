@@ -56,6 +56,9 @@ def cut(passage: str) -> list[Unit]:
             units.append(msgspec.structs.replace(unit, heading="" if unit.kind == "heading" else heading))
             if len(units) == MAX_UNITS:
                 return units
+    if "#" not in passage and all(unit.kind == "heading" for unit in units):
+        # nothing stands under any of them: they are notes, one a line, and no titles
+        return [Unit(unit.text, "sentence") for unit in units]
     return units
 
 
