@@ -1,5 +1,6 @@
 """What observers hear."""
 
+import asyncio
 import threading
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from dialoom.base.events import Event
 from dialoom.graph import (
     START,
+    Checkpoint,
     Chunk,
     ErrorEvent,
     Graph,
@@ -20,12 +22,13 @@ from dialoom.graph import (
     NodeEnd,
     NodeResult,
     RunBegin,
+    RunControl,
     RunFinished,
     RunOptions,
     StepCommitted,
 )
 from dialoom.testing import ManualClock
-from tests.graph.graphs import PATIENCE, Heard, line, speakers
+from tests.graph.graphs import PATIENCE, Heard, line, speakers, wait_for
 
 
 class Ticking(ManualClock):
@@ -175,6 +178,81 @@ def test_an_observer_may_emit_through_a_context_it_was_shown() -> None:
     builder.add_edge(START, "a")
     builder.build(observers=[heard]).run_sync()
     assert [event.value for event in heard.events if isinstance(event, Chunk)] == ["once", "echo"]
+
+
+class Answering(Heard):
+    """Emits when it hears an event of the kind `to`."""
+
+    def __init__(self, to: type[GraphEvent], contexts: list[NodeContext]) -> None:
+        super().__init__()
+        self.to, self.contexts = to, contexts
+
+    def on_event(self, event: Event) -> None:
+        super().on_event(event)
+        if type(event) is self.to and self.contexts:
+            self.contexts[0].emit("echo")
+
+
+@pytest.mark.parametrize("to", [Chunk, NodeEnd, StepCommitted, RunFinished])
+@pytest.mark.parametrize("listeners", ["one", "two", "stream"])
+async def test_what_observers_emit_comes_in_order_and_never_after_the_last_word(
+    to: type[GraphEvent], listeners: str
+) -> None:
+    contexts: list[NodeContext] = []
+    heard = [Answering(to, contexts), Heard()][: 1 if listeners == "one" else 2]
+
+    def first(ctx: NodeContext) -> None:
+        ctx.emit("once")
+        contexts.append(ctx)
+
+    builder = speakers("b")
+    builder.add_node("a", first)
+    builder.add_edge(START, "a")
+    builder.add_edge("a", "b")
+    graph = builder.build(observers=heard)
+    streamed = [event async for event in graph.stream()] if listeners == "stream" else []
+    if listeners != "stream":
+        graph.run_sync()
+    for events in [each.events for each in heard] + [streamed] * bool(streamed):
+        assert [event.seq for event in events] == list(range(1, len(events) + 1))
+        assert isinstance(events[-1], RunFinished)
+
+
+@pytest.mark.parametrize("listeners", [1, 2])
+async def test_a_node_that_was_left_behind_is_heard_no_more(listeners: int) -> None:
+    heard = [Heard() for _ in range(listeners)]
+    begun, release, left = threading.Event(), threading.Event(), threading.Event()
+    control = RunControl()
+
+    def stubborn(ctx: NodeContext) -> None:
+        ctx.emit("in time")
+        begun.set()
+        wait_for(release)
+        ctx.emit("too late")
+        left.set()
+
+    class Holding(MemoryCheckpointStore):
+        """Lets the node go on while the run is not over yet."""
+
+        def save(self, checkpoint: Checkpoint) -> None:
+            super().save(checkpoint)
+            if checkpoint.step == 1:
+                release.set()
+                wait_for(left)
+
+    builder = speakers("beside")
+    builder.add_node("stubborn", stubborn)
+    builder.add_edge(START, "beside")
+    builder.add_edge(START, "stubborn")
+    graph = builder.build(Holding(), observers=heard)
+    run = asyncio.create_task(graph.run(None, RunOptions(control=control)))
+    assert await asyncio.to_thread(begun.wait, PATIENCE)
+    control.cancel()
+    await run
+    assert left.is_set()
+    for each in heard:
+        assert [event.value for event in each.events if isinstance(event, Chunk)] == ["in time"]
+        assert [event.seq for event in each.events] == list(range(1, len(each.events) + 1))
 
 
 def test_what_a_node_says_after_its_run_is_not_heard() -> None:

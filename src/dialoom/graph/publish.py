@@ -1,7 +1,7 @@
 """Telling listeners: one at a time, numbered without gaps, nothing after the last word."""
 
+from collections import deque
 from collections.abc import Callable, Sequence
-from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, TypedDict
 
@@ -39,14 +39,21 @@ class Origin(TypedDict):
     ns: tuple[str, ...]
 
 
+Tell = Callable[[GraphEvent], None]
+"""Hands an event on to whoever listens."""
+Place = tuple[int, str, int | None]
+"""The superstep, the node and the item of a task."""
+
+
 class Tally:
     """What a run and the subgraphs in it share: one line of numbers, which ends when the run is over."""
 
-    __slots__ = ("lock", "seq")
+    __slots__ = ("lock", "seq", "tell")
 
-    def __init__(self) -> None:
+    def __init__(self, tell: Tell) -> None:
         self.lock = RLock()  # reentrant: an observer that emits must not lock itself out
         self.seq = 0
+        self.tell = tell
 
     def close(self) -> None:
         """Give no number from now on: so a chunk finds out that it is late without asking each time."""
@@ -55,6 +62,16 @@ class Tally:
     @property
     def over(self) -> bool:
         return not hasattr(self, "seq")
+
+
+def _closed() -> Tally:
+    tally = Tally(lambda _: None)
+    tally.close()
+    return tally
+
+
+_CLOSED = _closed()
+"""What those tell to that have nothing more to say."""
 
 
 class Publisher:
@@ -77,10 +94,10 @@ class Publisher:
         self._run_id, self._thread_id, self._ns = origin["run_id"], origin["thread_id"], origin["ns"]
         self._observers = observers
         self._clock = clock
-        self._tally = tally or Tally()
+        self._tally = tally or Tally(_teller(observers, mailbox))
         self._lock = self._tally.lock
-        self._tell = _teller(observers, mailbox)
-        self._begun: dict[tuple[int, str, int | None], float] = {}
+        self._begun: dict[Place, float] = {}
+        self._voices: dict[Place, list[Callable[[Tally], None]]] = {}
 
     def within(self, ns: tuple[str, ...]) -> "Publisher":
         """Return the publisher of a subgraph: its events are numbered with those of the whole run."""
@@ -91,21 +108,24 @@ class Publisher:
         self._say(RunBegin, graph=graph)
 
     def node_begin(self, step: int, node: str, item: int | None = None) -> None:
+        place = (step, node, item)
         with self._lock:
-            self._begun[step, node, item] = self._clock.monotonic()
+            self._begun[place] = self._clock.monotonic()
+            self._turn(place, self._tally)
             self._say(NodeBegin, step=step, node=node, item=item)
 
     def emitter(self, node: str, item: int | None, step: int) -> Emit:
         """Return what tells the values of a task; on a worker thread it first waits for a reader behind.
 
         Chunks are the one event that comes by the thousand, so all that is the same for all of a task is
-        looked up here, and a lone observer is called without a detour.
+        looked up here, and a lone observer is called without a detour. A task that has ended is not heard
+        though its code may go on: `speak_to` has turned it to a tally that is closed.
         """
         run_id, thread_id, ns, tally = self._run_id, self._thread_id, self._ns, self._tally
         lock = tally.lock
         observers = self._observers
         is_lone = self.mailbox is None and len(observers) == 1
-        tell = observers[0].on_event if is_lone else self._tell
+        tell = observers[0].on_event if is_lone else tally.tell
 
         def emit(value: object) -> None:
             lock.acquire()
@@ -118,6 +138,12 @@ class Publisher:
             finally:
                 lock.release()
 
+        def speak_to(other: Tally) -> None:
+            nonlocal tally
+            tally = other
+
+        with self._lock:
+            self._voices.setdefault((step, node, item), []).append(speak_to)
         return emit if self.mailbox is None else _patient(emit, self.mailbox)
 
     async def room(self) -> None:
@@ -127,18 +153,22 @@ class Publisher:
 
     def node_end(self, step: int, node: str, status: NodeStatus, item: int | None = None) -> None:
         """Tell how a node ended; only the first time, so a late word of an abandoned node is not heard."""
+        place = (step, node, item)
         with self._lock:
-            begun = self._begun.pop((step, node, item), None)
+            begun = self._begun.pop(place, None)
             if begun is not None:
+                self._turn(place, _CLOSED)
                 elapsed = self._clock.monotonic() - begun
                 self._say(NodeEnd, step=step, node=node, status=status, elapsed=elapsed, item=item)
 
     def close_nodes(self, step: int) -> None:
-        """End the nodes that were left behind when their superstep was stopped."""
+        """End the nodes that were left behind when their superstep was stopped, and hear no more of it."""
         with self._lock:
-            for at, node, item in list(self._begun):
-                if at == step:
-                    self.node_end(step, node, "cancelled", item)
+            for place in [place for place in self._voices if place[0] == step]:
+                _, node, item = place
+                self.node_end(step, node, "cancelled", item)
+                self._turn(place, _CLOSED)
+                del self._voices[place]
 
     def retry(self, step: int, error: NodeError, *, delay: float, item: int | None) -> None:
         self._say(
@@ -165,14 +195,17 @@ class Publisher:
             self._say(ErrorEvent, step=step, node=error.node, message=error.message)
 
     def run_finished(self, result: RunResult) -> None:
+        tally = self._tally
         with self._lock:
-            self._say(
-                RunFinished,
+            last = RunFinished(
+                **self._origin,
+                seq=tally.seq + 1,
                 steps=result.steps,
                 stop_reason=result.stop_reason,
                 checkpoint_id=result.checkpoint_id,
             )
-            self._tally.close()
+            tally.close()  # before it is told: what an observer says to it is too late
+            tally.tell(last)
 
     def _say(self, kind: Callable[..., GraphEvent], **told: object) -> None:
         """Tell the next event, if the run is not over."""
@@ -180,7 +213,12 @@ class Publisher:
         with self._lock:
             if not tally.over:
                 tally.seq += 1
-                self._tell(kind(**self._origin, seq=tally.seq, **told))
+                tally.tell(kind(**self._origin, seq=tally.seq, **told))
+
+    def _turn(self, place: Place, tally: Tally) -> None:
+        """Let what the task at `place` emits from now on go to `tally`."""
+        for speak_to in self._voices.get(place, ()):
+            speak_to(tally)
 
 
 def _patient(emit: Emit, mailbox: "Mailbox") -> Emit:
@@ -191,15 +229,23 @@ def _patient(emit: Emit, mailbox: "Mailbox") -> Emit:
     return emit_with_room
 
 
-def _teller(observers: Sequence[Observer], mailbox: "Mailbox | None") -> Callable[[GraphEvent], None]:
-    """Return what hands an event on to whoever there is."""
-    if mailbox is None:
-        return partial(notify, observers)
-    if not observers:
+def _teller(observers: Sequence[Observer], mailbox: "Mailbox | None") -> Tell:
+    """Return what hands an event on; what an observer says to it goes out once all have heard it."""
+    if mailbox is not None and not observers:
         return mailbox.put
+    waiting: deque[GraphEvent] = deque()
 
     def tell(event: GraphEvent) -> None:
-        notify(observers, event)
-        mailbox.put(event)
+        waiting.append(event)
+        if len(waiting) > 1:
+            return  # an observer is being told, on this thread
+        try:
+            while waiting:
+                notify(observers, waiting[0])
+                if mailbox is not None:
+                    mailbox.put(waiting[0])
+                waiting.popleft()
+        finally:
+            waiting.clear()  # Ctrl-C in an observer
 
     return tell
