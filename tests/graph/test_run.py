@@ -23,6 +23,7 @@ from dialoom.graph import (
     Reducers,
     RunFailedError,
     RunOptions,
+    Send,
     RunResult,
     State,
 )
@@ -282,10 +283,45 @@ def test_a_node_that_returns_something_else_is_told_what_to_return(
     assert run(builder.build()).errors == (NodeError(node="odd", message=message),)
 
 
+SENDS = "give Send(node, input) each"
+
+
+@pytest.mark.parametrize(
+    ("makes", "message"),
+    [
+        (lambda: NodeResult.ok(3), "its writes are of type int; give a mapping of channels to values"),
+        (lambda: NodeResult.ok([1]), "its writes are of type list; give a mapping of channels to values"),
+        (lambda: NodeResult.ok(goto=3), "its goto is 3; give a node's name, or several"),
+        (lambda: NodeResult.ok(goto=[["b"]]), "its goto is (['b'],); give a node's name, or several"),
+        (lambda: NodeResult.ok(sends=3), f"its sends are 3; {SENDS}"),
+        (lambda: NodeResult.ok(sends="b"), f"its sends are 'b'; {SENDS}"),
+        (lambda: NodeResult.ok(sends=[("b", 1)]), f"its sends are (('b', 1),); {SENDS}"),
+        (lambda: NodeResult.ok(sends=[Send(["b"])]), "it sends to [['b']]; give names of nodes"),
+        (lambda: NodeResult(error=3), "its error is of type int; give text"),
+        (lambda: NodeResult.fail(None), "it failed and gave no reason"),
+        (lambda: NodeResult.fail(""), "it failed and gave no reason"),
+        (lambda: NodeResult.fail(3), "3"),
+    ],
+)
+def test_a_result_of_wrong_types_fails_its_node_alone(
+    run: Runner, makes: Callable[[], Any], message: str
+) -> None:
+    builder = speakers("beside")
+    builder.add_node("odd", lambda _: makes())
+    builder.add_edge(START, "beside")
+    builder.add_edge(START, "odd")
+    result = run(builder.build())
+    assert (result.stop_reason, result.state) == ("error", {"said": ["beside"]})
+    assert result.errors == (NodeError(node="odd", message=message),)
+
+
 @pytest.mark.promise("graph-036")
-@pytest.mark.parametrize("answer", ["nope", None, 5, ["a", "nope"], [["a"]]])
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [("nope", "'nope'"), (None, "None"), (5, "5"), (["x", "nope"], "'nope'"), ([["a"]], "['a']")],
+)
 def test_a_router_that_answers_something_unknown_ends_the_run_with_the_answers_it_may_give(
-    run: Runner, answer: Any
+    run: Runner, answer: Any, shown: str
 ) -> None:
     """G23."""
     builder = speakers("a")
@@ -296,8 +332,7 @@ def test_a_router_that_answers_something_unknown_ends_the_run_with_the_answers_i
     assert (result.stop_reason, result.state["said"], result.steps) == ("error", ["ask"], 1)
     (error,) = result.errors
     assert error.node == "ask"
-    if answer == "nope":
-        assert error.message == "the conditional edge answered 'nope'; it may answer: x, y, __end__"
+    assert error.message == f"the conditional edge answered {shown}; it may answer: x, y, __end__"
 
 
 def test_a_router_without_targets_may_answer_with_any_node(run: Runner) -> None:

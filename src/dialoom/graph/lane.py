@@ -134,7 +134,8 @@ def read(node: str, output: object) -> NodeResult | NodeError:
     if output is None:
         return _NOTHING
     if isinstance(output, NodeResult):
-        return output if output.error is None else NodeError(node=node, message=output.error)
+        reason = output.trouble() or output.error
+        return output if reason is None else NodeError(node=node, message=reason)
     if isinstance(output, Mapping):
         return NodeResult(writes=cast("Mapping[str, Any]", output))
     if isinstance(output, Awaitable):

@@ -1,9 +1,11 @@
 """Deciding which nodes come next. Pure: a table and a state in, names out."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from typing import cast
 
 import msgspec
 
+from dialoom.base.text import one_line
 from dialoom.graph.frontier import AT_ENTRY, Frontier, JoinCount, Send
 from dialoom.graph.joins import arrive
 from dialoom.graph.names import END, START
@@ -172,8 +174,9 @@ def _take(
     *,
     sends: list[Send],
 ) -> None:
-    """Add where `answer` leads. Raises RouteRefused when that is nowhere, TypeError when it is no answer."""
-    for label in (answer,) if isinstance(answer, (str, Send)) else answer:
+    """Add where `answer` leads. Raises RouteRefused when that is nowhere."""
+    is_one = isinstance(answer, (str, Send)) or not isinstance(cast("object", answer), Iterable)
+    for label in cast("Sequence[str | Send]", (answer,) if is_one else answer):
         if isinstance(label, Send):
             sends.append(_sent(table, label))
         else:
@@ -189,10 +192,11 @@ def _too_many(table: Table, sends: int) -> str:
 
 
 def _labelled(route: Route, label: str) -> str:
-    target = route.ways.get(label, route.default)
+    is_answer = isinstance(cast("object", label), Hashable)  # a router is foreign code
+    target = route.ways.get(label, route.default) if is_answer else None
     if target is None:
-        ways = ", ".join(route.ways)
-        raise RouteRefused(f"the conditional edge answered {label!r}; it may answer: {ways}")
+        shown, ways = one_line(repr(label), 80), ", ".join(route.ways)
+        raise RouteRefused(f"the conditional edge answered {shown}; it may answer: {ways}")
     return target
 
 

@@ -1,11 +1,12 @@
 """What a node gives back, and what a run gives back."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Literal, cast
 
 import msgspec
 
 from dialoom.base.errors import DialoomError
+from dialoom.base.text import one_line
 from dialoom.graph.frontier import Interrupt, Send
 from dialoom.graph.state import State
 
@@ -40,15 +41,48 @@ class NodeResult(msgspec.Struct, frozen=True, kw_only=True):
         names = (goto,) if isinstance(goto, str) else goto
         return cls(
             writes=NO_WRITES if writes is None else writes,
-            goto=None if names is None else tuple(names),
-            sends=tuple(sends),
+            goto=None if names is None else _items(names),
+            sends=_items(sends),
             halt=halt,
         )
 
     @classmethod
     def fail(cls, message: str) -> "NodeResult":
         """End the run with stop_reason error. Nothing of this node is committed; what its siblings did is."""
-        return cls(error=message)
+        return cls(error=message if type(message) is str and message else _unsaid(message))
+
+    def trouble(self) -> str | None:
+        """Return which part is of a type that cannot be gone on with; None for a sound result."""
+        writes, goto, sends, error = cast("tuple[Any, ...]", (self.writes, self.goto, self.sends, self.error))
+        if not isinstance(writes, Mapping):
+            return f"its writes are of type {type(writes).__name__}; give a mapping of channels to values"
+        if goto is not None and not _holds_only(str, goto):
+            return f"its goto is {_shown(goto)}; give a node's name, or several"
+        if not _holds_only(Send, sends):
+            return f"its sends are {_shown(sends)}; give Send(node, input) each"
+        if not _holds_only(str, tuple(send.node for send in self.sends)):
+            return f"it sends to {_shown([send.node for send in self.sends])}; give names of nodes"
+        if error is not None and not isinstance(error, str):
+            return f"its error is of type {type(error).__name__}; give text"
+        return None
+
+
+def _items(given: Any) -> Any:
+    """Return `given` as a tuple; what is no sequence stays what it is, for `trouble` to name."""
+    is_one = isinstance(given, (str, Mapping)) or not isinstance(given, Iterable)
+    return cast("Any", given) if is_one else tuple(cast("Iterable[Any]", given))
+
+
+def _holds_only(kind: type, items: Any) -> bool:
+    return isinstance(items, tuple) and all(isinstance(item, kind) for item in cast("tuple[Any, ...]", items))
+
+
+def _unsaid(reason: object) -> str:
+    return str(reason) if reason else "it failed and gave no reason"
+
+
+def _shown(value: Any) -> str:
+    return one_line(repr(value), 80)
 
 
 class NodeError(msgspec.Struct, frozen=True, kw_only=True):
