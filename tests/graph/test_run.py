@@ -23,8 +23,8 @@ from dialoom.graph import (
     Reducers,
     RunFailedError,
     RunOptions,
-    Send,
     RunResult,
+    Send,
     State,
 )
 from dialoom.graph.options import DEFAULT_OPTIONS

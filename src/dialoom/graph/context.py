@@ -128,9 +128,10 @@ class NodeContext(msgspec.Struct, frozen=True, eq=False):  # a Struct because ev
     def once(self, key: str, effect: Callable[[], T]) -> T:
         """Return what `effect()` returned the first time; it is not called again when this task runs again.
 
-        With a store the value is durable before this returns, so it must be one that can be stored. Only a
-        crash between the effect and that moment can repeat it. In an async node use `aonce`: it does not
-        hold up the event loop.
+        With a store the value is durable before this returns, so it must be one that can be stored. Only two
+        things can repeat it: a crash between the effect and that moment, and a stop of the run, or a time
+        limit of the node without another attempt, that leaves the effect behind while it is under way. In an
+        async node use `aonce`: it does not hold up the event loop.
         """
         return self._run.memo(self).once(key, effect)
 

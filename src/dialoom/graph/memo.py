@@ -1,12 +1,14 @@
 """What one task remembers over its attempts and over restarts: answers, and effects that happened."""
 
-from collections.abc import Awaitable, Callable
-from threading import Lock
-from typing import Any, NoReturn, TypeVar, cast, get_origin
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from threading import Event, Lock, get_ident
+from typing import Any, NamedTuple, NoReturn, TypeVar, cast, get_origin
 
 import msgspec
 
 from dialoom.base.cancel import Cancelled
+from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line
 from dialoom.graph.errors import Interrupted
 from dialoom.graph.frontier import ChildNote, Interrupt, TaskNote
@@ -14,6 +16,18 @@ from dialoom.graph.frozen import freeze
 
 T = TypeVar("T")
 MAX_REASON = 300
+
+
+class Flight(NamedTuple):
+    """An effect that is under way, on a thread and perhaps in a task there."""
+
+    thread: int
+    task: object | None
+    landed: Event
+
+    def waits_for(self, task: object | None) -> bool:
+        """Whether it cannot land before `task`, or this thread, goes on."""
+        return self.thread == get_ident() if task is None else self.task is task
 
 
 class Memo:
@@ -35,6 +49,7 @@ class Memo:
         self._ns = ns
         self._keep = keep
         self._lock = Lock()
+        self._flights: dict[str, Flight] = {}
         self._attempt = 0
         self._asked = 0
         self._closed = False
@@ -90,25 +105,54 @@ class Memo:
         raise Interrupted(questions[0].id)
 
     def once(self, key: str, effect: Callable[[], T]) -> T:
+        while (flight := self._taken_off(key, None)) is not None:
+            flight.wait()  # of an attempt that was left behind: its effect is this one's, unless it failed
         if key in self._once:
             return cast("T", self._once[key])
-        self._refuse_when_over()
-        value = self._remember(key, effect())
+        with self._landing(key):
+            value = self._remember(key, effect())
         self._keep()
         return value
 
     async def aonce(self, key: str, effect: Callable[[], Awaitable[T]]) -> T:
         import asyncio  # there already, or nothing here could wait
 
+        while (flight := self._taken_off(key, asyncio.current_task())) is not None:
+            await asyncio.to_thread(flight.wait)
         if key in self._once:
             return cast("T", self._once[key])
-        self._refuse_when_over()
-        value = self._remember(key, await effect())
+        with self._landing(key):
+            value = self._remember(key, await effect())
         if self.blocking:
             await asyncio.to_thread(self._keep)
         else:
             self._keep()
         return value
+
+    def _taken_off(self, key: str, task: object | None) -> Event | None:
+        """Return what is set when the effect `key`, which is under way, has landed.
+
+        None when it has happened, and also when the caller is to have it happen, which is noted.
+        """
+        with self._lock:
+            if key in self._once:
+                return None
+            self._refuse_when_over()
+            flight = self._flights.get(key)
+            if flight is None:
+                self._flights[key] = Flight(get_ident(), task, Event())
+                return None
+        if flight.waits_for(task):
+            raise UsageError(f"the effect {key!r} of node {self._node!r} asks for itself; use another key")
+        return flight.landed
+
+    @contextmanager
+    def _landing(self, key: str) -> Generator[None]:
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._flights.pop(key).landed.set()
 
     def stand(self, child: ChildNote) -> None:
         """Keep where the subgraph of the task stands."""
