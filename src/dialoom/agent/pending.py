@@ -100,7 +100,7 @@ def question_ids(pending: tuple[Pending, ...], answers: Mapping[str, object]) ->
     for name, answer in answers.items():
         asked = [each for each in pending if name in {each.id, each.question}]
         if not asked:
-            waiting = ", ".join(each.id for each in pending) or "nothing"
+            waiting = ", ".join(each.id for each in pending) or "nothing, so resume without answers"
             raise UsageError(f"no call {one_line(str(name), 80)!r} waits for an answer; waiting: {waiting}")
         if len(asked) > 1:
             names = ", ".join(each.question for each in asked)
