@@ -100,12 +100,17 @@ def lg_bytes() -> float:
     """Return the bytes on disk of a message of its own kind in a thread of `MESSAGES`."""
     graph = importlib.import_module("langgraph.graph")
     human = importlib.import_module("langchain_core.messages").HumanMessage
+
+    def say(_: Any) -> dict[str, Any]:
+        return {"messages": [human(MESSAGE)]}
+
+    def route(state: Any) -> str:
+        return "say" if len(state["messages"]) < MESSAGES else graph.END
+
     builder = graph.StateGraph(graph.MessagesState)
-    builder.add_node("say", lambda _: {"messages": [human(MESSAGE)]})
+    builder.add_node("say", say)
     builder.add_edge(graph.START, "say")
-    builder.add_conditional_edges(
-        "say", lambda state: "say" if len(state["messages"]) < MESSAGES else graph.END
-    )
+    builder.add_conditional_edges("say", route)
     saver = lg_sqlite()
     builder.compile(checkpointer=saver).invoke({"messages": []}, lg_config(), durability="sync")
     saver.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
