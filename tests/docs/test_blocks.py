@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[2]
 RUN = frozenset({"python", "sh", "toml"})
 """`conftest.py` runs these, block by block."""
 SHOWN = frozenset({"text", "nginx", "mermaid"})
-"""Drawings, what programs print, what only works on a machine of one's own, and settings of other programs."""
+"""Drawings, what programs print, what works only on a machine of one's own, settings of other programs."""
 _FENCE = re.compile(r"^( *)(```+|~~~+)(.*)$")
 
 

@@ -164,11 +164,11 @@ class Publisher:
     def close_nodes(self, step: int) -> None:
         """End the nodes that were left behind when their superstep was stopped, and hear no more of it."""
         with self._lock:
-            for place in [place for place in self._voices if place[0] == step]:
+            for place in [place for place in {**self._begun, **self._voices} if place[0] == step]:
                 _, node, item = place
                 self.node_end(step, node, "cancelled", item)
                 self._turn(place, _CLOSED)
-                del self._voices[place]
+                self._voices.pop(place, None)
 
     def retry(self, step: int, error: NodeError, *, delay: float, item: int | None) -> None:
         self._say(
