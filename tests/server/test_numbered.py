@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from dialoom.conversation import CardEntry, TextEntry
 from dialoom.llm import MockProvider, ResponseStarted, StreamEvent, TextDelta, ToolCall, ToolCallReady
+from dialoom.llm.mock import Gate
 from dialoom.server import Parts
 from dialoom.server.numbered import Numbering, as_read, numbering_of
 from dialoom.server.shown import Transcript
@@ -43,6 +44,40 @@ def streamed(events: list[dict[str, Any]]) -> list[str]:
         if event["type"] == "TEXT_MESSAGE_CONTENT":
             texts[event["messageId"]] = texts.get(event["messageId"], "") + event["delta"]
     return list(texts.values())
+
+
+def told(events: list[dict[str, Any]]) -> list[tuple[int, str] | str]:
+    """Return what a page is told of an answer, in its order: words, and the passages behind new numbers."""
+    seen: list[tuple[int, str] | str] = []
+    for event in events:
+        if event["type"] == "TEXT_MESSAGE_CONTENT":
+            seen.append(event["delta"])
+        elif event.get("name") == "run.cited":
+            seen += [(each["index"], each["title"]) for each in event["value"]["sources"]]
+    return seen
+
+
+async def test_the_passage_behind_a_number_is_told_before_the_words_that_cite_it(
+    parts: Parts, provider: MockProvider, tmp_path: Path
+) -> None:
+    async with served(copied(parts, ground=ground), tmp_path) as live:
+        conversation = await live.begin()
+        path = f"/api/v1/conversations/{conversation}"
+        gate = Gate()
+        provider.queue_events(*words("South [3], ", "east [2], "), gate, TextDelta("south [3]."))
+        async with following(live, f"{path}/events") as events:
+            await live.client.post(f"{path}/messages", json={"text": "Where?"})
+            begun = [*await events.until("run.cited"), *await events.until("run.cited")]
+            run = (await live.client.get(f"{path}/entries")).json()["run"]
+            shown = [(each["index"], each["title"], each["text"]) for each in run["sources"]]
+            assert (run["text"], shown) == (
+                "South [1], east [2], ",
+                [(1, "south", "all of south"), (2, "east", "all of east")],
+            )
+            gate.opened.set()
+            ended = await events.until("RUN_FINISHED")
+        assert told(begun + ended) == [(1, "south"), "South [1], ", (2, "east"), "east [2], ", "south [1]."]
+        assert (await live.client.get(f"/api/v1/runs/{run['id']}")).json()["sources"] == []
 
 
 async def test_an_answer_begins_with_one_streamed_shown_listed_and_exported_alike(
@@ -96,6 +131,8 @@ async def test_an_answer_that_goes_on_after_its_tools_counts_on(
         assert said == ["By the west [1] I look.", "North [2], west [1]."]
         assert streamed(events) == said
         assert [each["title"] for each in entries[-1]["sources"]] == ["west", "north", "east", "south"]
+        cited = [each for each in told(events) if isinstance(each, tuple)]
+        assert cited == [(1, "west"), (1, "west"), (2, "north")]  # each answer tells of all that it may cite
 
 
 def talk(*answers: str) -> list[TextEntry]:

@@ -4,7 +4,7 @@ A log keeps the numbers that the model was given. What is shown of it counts the
 answers to one question: the first that is cited is 1. Those that nobody cites follow in their old order.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, cast
 
 import msgspec
@@ -35,6 +35,10 @@ class Numbering(NamedTuple):
             return content, self
         shown = numbers.feed(content) + numbers.close()
         return shown, self._replace(cited=tuple(numbers.order))
+
+    def cites(self, order: Sequence[int]) -> list[object]:
+        """Return the passages of which an answer cites these so far, under the numbers that people see."""
+        return self._replace(cited=tuple(order)).listed()[: len(order)]
 
     def listed(self) -> list[object]:
         """Return the passages under the numbers that people see, in their order."""

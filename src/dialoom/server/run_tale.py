@@ -24,6 +24,7 @@ from dialoom.dialog import (
 )
 from dialoom.rag.renumber import CitationNumbers
 from dialoom.server.hub import Event
+from dialoom.server.numbered import Numbering
 from dialoom.server.watched import custom
 
 RunStatus: TypeAlias = Literal["running", "waiting", "finished", "failed", "cancelled"]
@@ -45,7 +46,7 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """A run, with what it said and did that is no entry yet.
 
     `error` is why it failed, `code` the same for programs. `message_id` is what the events call the message
-    under way.
+    under way, `sources` the passages that it cites so far.
     """
 
     id: str
@@ -54,6 +55,7 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     status: RunStatus
     started_at: str
     text: str
+    sources: list[object]
     reasoning: str
     tool_calls: list[RunCall]
     waiting: list[str]
@@ -70,8 +72,8 @@ def interrupted(card_ids: Iterable[str], until: float | None) -> dict[str, objec
 class RunTale:
     """Takes the events of one run in their order; `now` gives the moment as text, `entry` a message.
 
-    `numbers` gives, as a model begins to speak, what numbers its citations, if any; `until`, when a run
-    waits, the moment at which it is given up.
+    `numbering` gives, as a model begins to speak, the passages that it may cite, and how they are numbered;
+    `until`, when a run waits, the moment at which it is given up.
     """
 
     def __init__(
@@ -81,16 +83,18 @@ class RunTale:
         *,
         now: Callable[[], str],
         entry: Callable[[int], Entry],
-        numbers: Callable[[], CitationNumbers | None] = lambda: None,
+        numbering: Callable[[], Numbering] = lambda: Numbering([]),
         until: Callable[[], float | None] = lambda: None,
     ) -> None:
         self.run_id = run_id
         self.conversation_id = conversation_id
         self._now = now
         self._entry = entry
-        self._numbers_of_next = numbers
+        self._numbering_of_next = numbering
         self._until = until
+        self._numbering = Numbering([])
         self._numbers: CitationNumbers | None = None
+        self._sources: list[object] = []
         self._started_at = now()
         self._status: RunStatus = "running"
         self._text: list[str] = []
@@ -119,6 +123,7 @@ class RunTale:
             status=self._status,
             started_at=self._started_at,
             text="".join(self._text),
+            sources=self._sources,
             reasoning="".join(self._reasoning),
             tool_calls=list(self._calls.values()),
             waiting=list(self._waiting),
@@ -188,8 +193,9 @@ class RunTale:
         yield from self._close_texts()
         yield from self._leave()
         self._round += 1
-        self._text, self._reasoning = [], []
-        self._numbers = self._numbers_of_next()
+        self._text, self._reasoning, self._sources = [], [], []
+        self._numbering = self._numbering_of_next()
+        self._numbers = self._numbering.begin()
         yield from self._enter("model")
 
     def _enter(self, step: str) -> Iterator[Event]:
@@ -206,10 +212,18 @@ class RunTale:
     def _say(self, text: str) -> Iterator[Event]:
         if not text:
             return
+        yield from self._cite()
         yield from self._close("REASONING")
         yield from self._begin_message("TEXT")
         self._text.append(text)
         yield {"type": "TEXT_MESSAGE_CONTENT", "messageId": self._message("TEXT"), "delta": text}
+
+    def _cite(self) -> Iterator[Event]:
+        """Yield the passages behind new numbers, before the words that cite them."""
+        order, told = self._numbers.order if self._numbers else [], len(self._sources)
+        if len(order) > told:
+            self._sources = self._numbering.cites(order)
+            yield custom("run.cited", {"sources": self._sources[told:]})
 
     def _held(self) -> str:
         """Return what was held back because later words might have decided it."""
@@ -270,7 +284,7 @@ class RunTale:
             return
         if entry.role == "assistant":
             yield from self._say(self._held())  # it is in the entry too
-            self._text, self._reasoning = [], []
+            self._text, self._reasoning, self._sources = [], [], []
             for call in entry.tool_calls:
                 self._calls[call.id] = RunCall(
                     id=call.id, name=call.name, arguments=call.raw, started_at=self._now()
@@ -286,7 +300,7 @@ class RunTale:
     def _finish(self, event: RunFinished) -> Iterator[Event]:
         yield from self._close_texts()
         yield from self._leave()
-        self._text, self._reasoning, self._calls = [], [], {}
+        self._text, self._reasoning, self._sources, self._calls = [], [], [], {}
         self._waiting = event.waiting
         outcome: dict[str, object]
         if event.stop_reason == "needs_approval":

@@ -75,7 +75,7 @@ class Tales:
             dialog.id,
             now=self._now,
             entry=dialog.message,
-            numbers=lambda: numbering_of(_newest_first(dialog)).begin(),
+            numbering=lambda: numbering_of(_newest_first(dialog)),
             until=lambda: dialog.waits_until,
         )
         if (before := self._newest.get(dialog.id)) is not None:
