@@ -44,7 +44,7 @@ def test_a_form_is_checked_on_the_page_submitted_once_and_kept(page: Page, stage
     page.fill("[data-field=order]", "12a")
     page.fill("[data-field=amount]", "500")
     page.click("text=Submit")
-    expect(page.locator(".field.text .problem")).to_have_text("not in the form that is asked for")
+    expect(page.locator(".field.text .problem")).to_have_text("must match ^[0-9]+$")
     expect(page.locator(".field.number .problem")).to_have_text("at most 100")
     expect(page.locator("[data-field=note]")).to_have_count(0)
     page.check("[data-field=gift]")
@@ -68,6 +68,17 @@ def test_a_form_is_checked_on_the_page_submitted_once_and_kept(page: Page, stage
     assert "s3cret-code" not in str(stage.entries(known))
     assert "\n" not in note(stage, known)
     assert "amount=12.5" in note(stage, known)
+
+
+def test_a_form_that_was_sent_lists_the_fields_that_were_asked_and_no_others(
+    page: Page, stage: Stage
+) -> None:
+    opened(page, stage, refund_form())
+    page.fill("[data-field=order]", "12")
+    page.fill("[data-field=amount]", "12.5")
+    page.click("text=Submit")
+    expect(page.locator(".answers dt")).to_have_text(["Order", "Amount", "Why", "Gift"])
+    expect(page.locator(".answers dd")).to_have_text(["12", "12.5", "–", "–"])
 
 
 def test_a_card_that_changes_is_no_new_message(page: Page, stage: Stage) -> None:
@@ -287,7 +298,14 @@ def test_the_other_cards_show_what_they_hold(page: Page, stage: Stage) -> None:
             extent={"xMin": 0, "xMax": 100, "yMin": 0, "yMax": 50},
             cell={"dx": 10, "dy": 10},
         ),
-        card("Approval", id="a", title="Pay back", toolName="refund", status="expired"),
+        card(
+            "Approval",
+            id="a",
+            title="Pay back",
+            toolName="refund",
+            status="expired",
+            expiresAt="2026-11-01T00:00:00Z",
+        ),
     )
     shown = page.locator(".card")
     expect(shown.nth(0)).to_contain_text("Load")

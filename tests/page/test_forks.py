@@ -99,6 +99,47 @@ def test_where_a_call_waits_the_fork_asks_anew_and_each_is_decided_for_itself(
     expect(page.locator(WHOLE).last).to_have_text("Then not.")
 
 
+@pytest.mark.parametrize(("press", "told"), [("Approve", "done"), ("Decline", "declined")])
+def test_every_step_of_a_call_that_was_decided_leads_on(
+    page: Page, stage: Stage, press: str, told: str
+) -> None:
+    waiting(page, stage)
+    stage.says("Done.")
+    page.click(f"text={press}")
+    expect(page.locator(WHOLE).last).to_have_text("Done.")
+    own = page.url
+    page.reload()
+    states: list[str] = []
+    for at in range(points(page).count()):
+        page.goto(own)
+        go_on_from(page, points(page).nth(at))
+        page.reload()
+        lead_on(page, stage, press)
+        expect(page.locator(WHOLE).last).to_have_text("Done.")
+        states.append(page.locator(".tool-call .tool-state").inner_text())
+        points(page)
+        expect(page.locator(".panel .steps li", has_text="refund")).to_have_text(f"refund {states[-1]}")
+    in_doubt = {"failed"} if press == "Approve" else set[str]()  # begun already: not done a second time
+    assert (set(states), len(states) >= 6) == ({told} | in_doubt, True)
+
+
+def lead_on(page: Page, stage: Stage, press: str) -> None:
+    """Press what the page offers until there is an answer."""
+    go_on, decide = page.locator(".unfinished button"), page.locator(f".card button:text-is('{press}')")
+    offered = page.locator(WHOLE).or_(go_on).or_(decide)
+    expect(offered.first).to_be_visible()
+    if page.locator(WHOLE).count():
+        return
+    if not page.locator(".tool-call").count():
+        stage.provider.queue_tool_call("call-1", "refund", {"order": "7", "amount": 9})
+    stage.says("Done.")
+    while not page.locator(WHOLE).count():
+        hand = go_on if go_on.count() else decide
+        hand.click()
+        expect(hand).to_have_count(0)
+        expect(offered.first).to_be_visible()
+
+
 def test_after_a_yes_the_end_leads_on_with_what_was_done(page: Page, stage: Stage) -> None:
     waiting(page, stage)
     stage.says("Done.")

@@ -32,9 +32,14 @@ def test_an_answer_begins_with_one_in_everything_that_people_see(
     expect(page.locator(".live .text")).to_have_text("All of the south")  # a parenthesis may follow: not yet
     stage.open(first)
     stage.reach(last)
-    expect(page.locator(".live .text")).to_have_text("All of the south [1] and the east [2], the south")
-    page.reload()
-    expect(page.locator(".live .text")).to_have_text("All of the south [1] and the east [2], the south")
+    live = page.locator(".live .text")
+    for _ in ("as it comes", "after a reload"):
+        expect(live).to_have_text("All of the south 1 and the east 2, the south")
+        page.hover(".live .cite >> nth=1")
+        expect(page.locator(".cite-tip")).to_have_text("east.mdAll of the east.")
+        page.reload()
+    page.click(".live .cite >> nth=0")
+    expect(page.locator(".panel .sources li.cited")).to_have_text("south.mdAll of the south.south.md")
     stage.open(last)
     whole = page.locator(".entry.assistant:not(.live) .text")
     for _ in ("as it comes", "after a reload"):

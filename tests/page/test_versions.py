@@ -14,6 +14,28 @@ pytestmark = pytest.mark.slow
 Log = tuple[str, ...]
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_title_that_is_cut_off_keeps_the_number_of_its_version(
+    page: Page, stage: Stage, width: int
+) -> None:
+    title = " ".join(["Where does a parcel go that nobody was at home to take in?"] * 4)
+    known = stage.conversation(title=f"{title} (12)")
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto(f"{stage.url}/c/{known}")
+    if width < 860:
+        page.click("button[aria-label=Conversations]")
+    for place in (".row.chosen", ".title"):
+        name = page.locator(f"{place} .name")
+        expect(name).to_have_text(f"{title} (12)")
+        words, number = name.locator(".words"), name.locator("span").last
+        assert words.evaluate("(each) => each.scrollWidth > each.clientWidth")  # cut off
+        expect(number).to_have_text("(12)")
+        inner, outer = number.bounding_box(), page.locator(place).bounding_box()
+        assert inner is not None
+        assert outer is not None
+        assert inner["x"] + inner["width"] <= outer["x"] + outer["width"]
+
+
 @dataclass
 class Tree:
     """Every version that was made, oldest first; which parts there are is told from their texts alone."""

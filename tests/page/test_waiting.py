@@ -1,10 +1,13 @@
 """What waits for a person, what gives it up, and what a person is told of it."""
 
+import re
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import BrowserContext, Page, Route, expect
 
 from dialoom.llm import ErrorKind, ProviderError
-from tests.page.stage import Stage, ask
+from tests.page.stage import Stage, ask, staged
 
 
 def asked(page: Page, stage: Stage) -> None:
@@ -42,8 +45,8 @@ def test_another_question_gives_a_waiting_call_up_which_is_said_before_and_after
     ask(page, "What else?")
     expect(page.locator(".entry.assistant:not(.live) .text")).to_have_text("Something else.")
     for _ in ("as it is said", "after a reload"):
-        expect(page.locator(".tool-state")).to_have_text("cancelled")
-        expect(page.locator(".badge.expired")).to_be_visible()
+        expect(page.locator(".tool-state")).to_have_text("given up")
+        expect(page.locator(".card .badge")).to_have_text("given up")
         expect(page.locator(".composer .asking")).to_have_count(0)
         page.reload()
 
@@ -51,20 +54,45 @@ def test_another_question_gives_a_waiting_call_up_which_is_said_before_and_after
 @pytest.mark.parametrize(
     ("language", "told"),
     [
-        ("en", "This expired: nobody waits for an answer any more."),
-        ("zh", "此问题已过期，不再等待作答。"),
+        ("en", "Nobody waits for this answer any more: it was given up, or its time was over."),
+        ("zh", "此问题已放弃或已过期，不再等待作答。"),
     ],
 )
-def test_an_answer_to_what_expired_meanwhile_is_told_that_it_expired(
+def test_an_answer_to_what_was_given_up_meanwhile_is_told_that_nobody_waits_for_it(
     page: Page, context: BrowserContext, stage: Stage, language: str, told: str
 ) -> None:
     asked(page, stage)
     late, held = answered_late(context, page.url, language)
     stage.says("Something else.")
     ask(page, "What else?")
-    expect(late.locator(".badge.expired")).to_be_visible()
+    expect(late.locator(".badge.givenUp")).to_be_visible()
     held.continue_()
     expect(late.locator(".notice.error")).to_have_text(told)
+
+
+@pytest.mark.slow
+def test_what_nobody_answers_counts_its_last_seconds_down_and_then_says_what_became_of_it(
+    context: BrowserContext, tmp_path: Path
+) -> None:
+    with staged(tmp_path / "data", approval_seconds=7) as stage:
+        page = context.new_page()
+        page.goto(stage.login_url())
+        asked(page, stage)
+        expect(page.locator(".card .until")).to_have_text(
+            re.compile(r"^Answer within [0-7] s; then it expires\.$")
+        )
+        stage.says("Something else.")
+        for _ in ("as it comes", "after a reload"):
+            expect(page.locator(".card .badge")).to_have_text("expired")
+            expect(page.locator(".tool-state")).to_have_text("expired")
+            expect(page.locator(".card .help")).to_have_text(
+                "Nobody answered in time: this was not done, and the run has ended. Send a message to go on."
+            )
+            expect(page.locator(".composer .asking, .unfinished, .waiting")).to_have_count(0)
+            page.reload()
+        ask(page, "What else?")
+        expect(page.locator(".entry.assistant:not(.live) .text")).to_have_text("Something else.")
+        expect(page.locator(".card .badge")).to_have_text("expired")
 
 
 @pytest.mark.parametrize(
@@ -103,6 +131,9 @@ def test_an_unknown_command_is_told_and_stays_written_while_a_path_is_sent(page:
     expect(told).to_have_count(0)
     ask(page, "/nope")
     expect(told).to_be_visible()
+    ask(page, "/nope")
+    expect(page.locator(".composer textarea")).to_have_value("/nope")
+    expect(told).to_have_count(1)  # pressed twice, told once
     stage.says("It names hosts.")
     ask(page, "/etc/hosts is what?")
     expect(page.locator(".entry.assistant:not(.live) .text")).to_have_text("It names hosts.")

@@ -133,19 +133,7 @@ async def test_a_fork_of_any_step_is_gone_on_with_to_the_same_end(
 ) -> None:
     async with asked(parts, tmp_path) as talk:
         await talk.decide()
-        seen, results = list[list[tuple[str, str]]](), list[tuple[str, str]]()
-        for checkpoint in (await talk.checkpoints())[:-1]:
-            fork = await talk.forked(checkpoint)
-            seen.append(await fork.shown())
-            if seen[-1] == [QUESTION]:
-                provider.queue_tool_call("c1", "erase", {"name": "a"})
-            if len(seen[-1]) < 3:
-                await fork.ends("/resume", {})
-            provider.queue_text("Done.")
-            await (fork.decide() if APPROVED not in seen[-1] else fork.ends("/resume", {}))
-            *before, result, answer = await fork.shown()
-            assert (before, answer) == ([QUESTION, CALL, APPROVED], DONE)
-            results.append(result)
+        seen, results = await gone_on_with(talk, provider, approved=True)
         assert seen == [
             [QUESTION],
             [QUESTION, CALL],
@@ -157,3 +145,40 @@ async def test_a_fork_of_any_step_is_gone_on_with_to_the_same_end(
         begun = results.pop(4)
         assert '"in_doubt"' in begun[1]  # what has an effect, and may have had it, is not done again
         assert (results, erased) == ([ERASED] * 5, ["a"] * 5)
+
+
+async def test_a_fork_of_any_step_of_a_call_that_was_declined_is_gone_on_with_to_the_same_end(
+    parts: Parts, provider: MockProvider, erased: list[str], tmp_path: Path
+) -> None:
+    async with asked(parts, tmp_path) as talk:
+        await talk.decide(approved=False)
+        seen, results = await gone_on_with(talk, provider, approved=False)
+        declined = (await talk.shown())[3]
+        assert (seen[:3], seen[-1]) == (
+            [[QUESTION], [QUESTION, CALL], [QUESTION, CALL, ASKED]],
+            [QUESTION, CALL, DENIED, declined],
+        )
+        assert all(each == [QUESTION, CALL, DENIED] for each in seen[3:-1])
+        assert '"denied"' in declined[1]
+        assert (set(results), len(results), erased) == ({declined}, len(seen), [])
+
+
+async def gone_on_with(
+    talk: Talk, provider: MockProvider, *, approved: bool
+) -> tuple[list[list[tuple[str, str]]], list[tuple[str, str]]]:
+    """Go on from every checkpoint but the last, each in a fork; return what those showed, and the results."""
+    decided = APPROVED if approved else DENIED
+    seen, results = list[list[tuple[str, str]]](), list[tuple[str, str]]()
+    for checkpoint in (await talk.checkpoints())[:-1]:
+        fork = await talk.forked(checkpoint)
+        seen.append(await fork.shown())
+        if seen[-1] == [QUESTION]:
+            provider.queue_tool_call("c1", "erase", {"name": "a"})
+        if len(seen[-1]) < 3:
+            await fork.ends("/resume", {})
+        provider.queue_text("Done.")
+        await (fork.decide(approved=approved) if decided not in seen[-1] else fork.ends("/resume", {}))
+        *before, result, answer = await fork.shown()
+        assert (before, answer) == ([QUESTION, CALL, decided], DONE)
+        results.append(result)
+    return seen, results

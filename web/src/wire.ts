@@ -95,6 +95,8 @@ export interface Run {
   status: "running" | "waiting" | "finished" | "failed" | "cancelled";
   startedAt?: string;
   text: string;
+  /** The passages that the text cites so far. */
+  sources?: Source[];
   reasoning: string;
   toolCalls: RunCall[];
   /** Whether the words of this round are an entry: what still comes of them is in there. */

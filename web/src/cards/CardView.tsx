@@ -2,8 +2,9 @@
 
 import { lazy, memo, Suspense, useLayoutEffect, useRef } from "react";
 import type { ComponentType, FocusEvent } from "react";
-import { moment, t, trouble } from "../i18n/i18n";
+import { t, trouble } from "../i18n/i18n";
 import { beside } from "../state/beside";
+import type { Fate } from "../state/conversation";
 import { Boundary } from "../view/Boundary";
 import { IconButton } from "../view/icons";
 import { useLanguage } from "../view/language";
@@ -14,6 +15,7 @@ import { FormCard } from "./FormCard";
 import { GenericCard } from "./GenericCard";
 import { PlotCard } from "./PlotCard";
 import { SourcesCard } from "./SourcesCard";
+import { Until } from "./Until";
 import type { CardProps } from "./useCard";
 import { WorkflowCard } from "./WorkflowCard";
 
@@ -32,10 +34,11 @@ const VIEWS: Record<string, ComponentType<CardProps>> = {
   XyzLoadCard: lazy(() => import("./XyzCard")),
 };
 
-export const CardView = memo(function CardView({ conversation, shown }: { conversation: string; shown: ShownCard }) {
+export const CardView = memo(function CardView({ conversation, shown, fate }: { conversation: string; shown: ShownCard; fate: Fate | null }) {
   useLanguage();
   const View = VIEWS[shown.type] ?? GenericCard;
   const title = String(shown.card?.title || t(`card_${shown.type}` as "card_Form"));
+  const status = fate ?? String(shown.card?.status ?? "");
   const place = useRef<HTMLElement>(null);
   const held = useRef(false);
   useLayoutEffect(() => {
@@ -50,7 +53,7 @@ export const CardView = memo(function CardView({ conversation, shown }: { conver
     <section ref={place} tabIndex={-1} onFocus={() => (held.current = true)} onBlur={left} className="card" data-type={shown.type} data-index={shown.index} aria-label={title}>
       <header>
         <h3>{title.startsWith("card_") ? shown.type : title}</h3>
-        {shown.card?.status && <span className={`badge ${String(shown.card.status)}`}>{statusWords(String(shown.card.status))}</span>}
+        {status !== "" && <span className={`badge ${status}`}>{statusWords(status)}</span>}
         <span className="spacer" />
         <IconButton icon="code" label={t("showYaml")} onClick={() => beside.set({ part: "yaml", entry: shown.rev })} />
       </header>
@@ -59,7 +62,8 @@ export const CardView = memo(function CardView({ conversation, shown }: { conver
       ) : (
         <Suspense fallback={<p aria-busy="true">…</p>}>
           {typeof shown.card.error === "string" && <p className="problem" role="alert">{trouble(shown.card.errorCode ?? "", shown.card.error)}</p>}
-          {!shown.locked && typeof shown.card.expiresAt === "string" && <p className="help until">{t("answerUntil", { when: moment(shown.card.expiresAt) })}</p>}
+          {!shown.locked && typeof shown.card.expiresAt === "string" && <Until when={shown.card.expiresAt} />}
+          {fate === "expired" && <p className="help">{t("expiredThen")}</p>}
           {/* a card of another state is another form: nothing typed leaks from one to the next */}
           <Boundary key={`${String(shown.card.id)}:${shown.rev}`}>
             <View conversation={conversation} shown={shown} card={shown.card} />

@@ -16,7 +16,7 @@ export function FormCard(props: CardProps) {
   const [texts, setTexts, forget] = useCardDraft<Answers>(props, start);
   const [tried, setTried] = useState(false);
   const { busy, problem, violations, act } = useActions(props);
-  if (isDone(card) || shown.locked) return <Answered fields={fields} values={recordOf(card.submittedValues)} locked={shown.locked} />;
+  if (isDone(card) || shown.locked) return <Answered fields={fields} values={card.status === "submitted" ? recordOf(card.submittedValues) : valuesOf(fields)} locked={shown.locked} />;
 
   const values = answersOf(fields, texts);
   const wrong = tried ? check(shown.schema, fields, values) : {};
@@ -118,13 +118,18 @@ function Input({ field, text, common, onChange }: { field: FormField; text: stri
   }
 }
 
+/** What stood in the fields of a form that was not sent. */
+function valuesOf(fields: FormField[]): Record<string, unknown> {
+  return answersOf(fields, Object.fromEntries(fields.map((field) => [field.id, textOf(field)])));
+}
+
 function Answered({ fields, values, locked }: { fields: FormField[]; values: Record<string, unknown>; locked: boolean }) {
   return (
     <dl className="answers">
-      {fields.filter((field) => field.type !== "secret" && (locked || field.id in values)).map((field) => (
+      {fields.filter((field) => field.type !== "secret" && isVisible(field, values) && (locked || field.id in values)).map((field) => (
         <div key={field.id}>
           <dt>{field.label || field.id}</dt>
-          <dd>{shownValue(field, field.id in values ? values[field.id] : field.currentValue)}</dd>
+          <dd>{shownValue(field, values[field.id])}</dd>
         </div>
       ))}
     </dl>

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { setLanguage } from "../i18n/i18n";
 import { suggested, troublesOf } from "./columnMatch";
-import { answersOf, fromText, isVisible } from "./formFields";
+import { answersOf, fromText, isVisible, violationsOf } from "./formFields";
 import { nodesOf } from "./gridding";
 import { csv } from "./TableCard";
 
@@ -16,6 +16,13 @@ test("answers are typed, and hidden or empty fields are left out", () => {
   expect(answersOf(fields, { n: "2.5", on: "false", why: "x", more: "y", tags: [] })).toEqual({ n: 2.5, on: false });
   expect(answersOf(fields, { n: "two", on: "true", why: "x", more: "y", tags: ["a"] })).toEqual({ n: "two", on: true, why: "x", more: "y", tags: ["a"] });
   expect(isVisible({ id: "a", visibleIf: { on: [true, null] } }, {})).toBe(true);
+});
+
+test("what is wrong is told by its rule: in the form's own words, or as it is checked", () => {
+  setLanguage("en");
+  const wrong = (help: string) => violationsOf([{ keyword: "pattern", keywordLocation: "", instanceLocation: "#/order", error: "" }], [{ id: "order", pattern: "^[0-9]+$", help }], { order: "12ab" });
+  expect(wrong("")).toEqual({ order: "must match ^[0-9]+$" });
+  expect(wrong("digits only")).toEqual({ order: "not in the form that is asked for: digits only" });
 });
 
 test("full-width digits are digits", () => expect(fromText("１２．５")).toBe("12.5"));

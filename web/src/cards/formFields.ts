@@ -91,7 +91,8 @@ function words(keyword: string, field: FormField): string {
   if (keyword === "type") return t(field.type === "integer" ? "wrong_integer" : "wrong_number");
   if (["minimum", "minLength", "minItems", "formatMinimum"].includes(keyword)) return t("wrong_min", { min });
   if (["maximum", "maxLength", "maxItems", "formatMaximum"].includes(keyword)) return t("wrong_max", { max });
-  if (keyword === "pattern") return t(field.type === "date" ? "wrong_date" : "wrong_pattern");
+  if (keyword === "pattern" && field.type === "date") return t("wrong_date");
+  if (keyword === "pattern" && field.pattern) return field.help ? t("wrong_form", { rule: field.help }) : t("wrong_pattern", { pattern: field.pattern });
   if (keyword === "enum") return t("wrong_option");
   return t("wrong_value");
 }

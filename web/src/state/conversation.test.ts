@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { Header, Shown, WireEvent } from "../wire";
 import type { Conversation } from "./conversation";
 import { earlier, Hub } from "../hub";
-import { families, folded, givenUp, isAsking, opened, prepended } from "./conversation";
+import { coming, families, fates, folded, isAsking, isUnfinished, opened, prepended } from "./conversation";
 
 const EMPTY: Conversation = opened("c", { start: 0, total: 0, cursor: "e.0", entries: [], run: null });
 
@@ -168,14 +168,55 @@ test("versions of a conversation stand together, also when the first of them is 
   expect(families(rows).map(({ first, versions }) => [first.id, ...versions.map((each) => each.id)])).toEqual([["c", "b"], ["x"], ["y", "z"], ["o"]]);
 });
 
-test("a call whose approval was cancelled, or that the talk left behind, is given up; one that is asked for is not", () => {
-  const calling = (index: number, id: string): Shown => ({ index, kind: "Text", role: "assistant", content: "", toolCalls: [{ id, name: id }] });
-  const asked = (index: number, id: string, status: string | null): Shown => ({ index, kind: "Special", type: "Approval", payload: "", card: { toolCallId: id, ...(status === null ? {} : { status }) }, locked: false, rev: index });
-  const named = (entries: Shown[]) => [...givenUp(entries)].map((call) => call.id);
-  expect(named([calling(0, "a"), asked(1, "a", null)])).toEqual([]);
-  for (const status of ["cancelled", "expired"]) expect(named([calling(0, "a"), asked(1, "a", status)])).toEqual(["a"]);
-  expect(named([calling(0, "a"), asked(1, "a", "approved"), { ...said(2, "done", "tool"), toolCallId: "a" } as Shown, said(3, "and now?"), calling(4, "a")])).toEqual([]);
-  expect(named([calling(0, "form"), said(1, "something else")])).toEqual(["form"]);
+test("what an answer under way cites is known from its first citation until it is an entry", () => {
+  const [north, east] = [{ index: 1, id: "n", title: "north", text: "" }, { index: 2, id: "e", title: "east", text: "" }];
+  const events = [
+    at(1, { type: "RUN_STARTED" }),
+    at(2, { type: "STEP_STARTED", stepName: "model" }),
+    at(3, { name: "run.cited", value: { sources: [north] } }),
+    at(4, { type: "TEXT_MESSAGE_CONTENT", delta: "North [1]" }),
+    at(5, { name: "run.cited", value: { sources: [north, east] } }),
+    at(6, { type: "TEXT_MESSAGE_CONTENT", delta: ", east [2]" }),
+  ];
+  const state = events.reduce(folded, EMPTY);
+  expect(coming(state)).toEqual({ index: 0, kind: "Text", role: "assistant", content: "North [1], east [2]", sources: [north, east] });
+  const ended = folded(state, appended(7, said(0, "North [1], east [2]", "assistant")));
+  expect([coming(ended), ended.run?.sources]).toEqual([null, []]);
+  expect(folded(ended, at(8, { name: "run.cited", value: { sources: [east] } })).run?.sources).toEqual([]);
+});
+
+const calling = (index: number, ...ids: string[]): Shown => ({ index, kind: "Text", role: "assistant", content: "", toolCalls: ids.map((id) => ({ id, name: id })) });
+const asked = (index: number, id: string, fields: Record<string, unknown> = {}, rev = index): Shown => ({ index, kind: "Special", type: "Approval", payload: "", card: { toolCallId: id, ...fields }, locked: "status" in fields, rev });
+const result = (index: number, id: string): Shown => ({ ...said(index, "done", "tool"), toolCallId: id }) as Shown;
+
+test("why a call was not made is told apart: declined, given up for another message, or out of time", () => {
+  const why = (...entries: Shown[]) => Object.fromEntries([...fates(entries)].map(([call, fate]) => [call.id, fate]));
+  const [past, future] = ["2020-01-01T00:00:00Z", "2999-01-01T00:00:00Z"];
+  expect(why(calling(0, "a"), asked(1, "a"))).toEqual({});
+  expect(why(calling(0, "a"), asked(1, "a", { status: "approved" }), result(2, "a"), said(3, "and now?"), calling(4, "a"))).toEqual({});
+  expect(why(calling(0, "a"), asked(1, "a", { status: "declined" }), result(2, "a"))).toEqual({ a: "declined" });
+  expect(why(calling(0, "a"), asked(1, "a", { status: "cancelled" }))).toEqual({ a: "givenUp" });
+  expect(why(calling(0, "a"), asked(1, "a", { status: "expired" }))).toEqual({ a: "givenUp" });
+  expect(why(calling(0, "a"), asked(1, "a", { status: "expired", expiresAt: future }))).toEqual({ a: "givenUp" });
+  expect(why(calling(0, "a"), asked(1, "a", { status: "expired", expiresAt: past }, 3), said(2, "something else"))).toEqual({ a: "givenUp" });
+  expect(why(calling(0, "a"), asked(1, "a", { status: "expired", expiresAt: past }, 2), said(3, "later"))).toEqual({ a: "expired" });
+  expect(why(calling(0, "form"), said(1, "something else"))).toEqual({ form: "givenUp" });
+});
+
+test("what nobody answers can be gone on with, wherever its run stood; what a person was asked is theirs to answer", () => {
+  const unfinished = (...entries: Shown[]) => isUnfinished({ ...EMPTY, entries });
+  const [approved, declined] = [asked(2, "a", { status: "approved" }), asked(2, "a", { status: "declined" })];
+  expect(unfinished(said(0, "do it"))).toBe(true);
+  expect(unfinished(said(0, "do it"), calling(1, "a"))).toBe(true);
+  expect(unfinished(said(0, "do it"), calling(1, "a"), asked(2, "a"))).toBe(false);
+  for (const card of [approved, declined]) {
+    expect(unfinished(said(0, "do it"), calling(1, "a"), card)).toBe(true);
+    expect(unfinished(said(0, "do it"), calling(1, "a"), card, result(3, "a"))).toBe(true);
+    expect(unfinished(said(0, "do it"), calling(1, "a"), card, result(3, "a"), said(4, "Done.", "assistant"))).toBe(false);
+  }
+  expect(unfinished(said(0, "do it"), calling(1, "a", "b"), approved, asked(3, "b"))).toBe(false);
+  expect(unfinished(said(0, "do it"), calling(1, "a"), asked(2, "a", { status: "expired" }))).toBe(false);
+  expect(unfinished()).toBe(false);
 });
 
 test("something waits for an answer while its run does, and after a restart while its approval is open", () => {

@@ -1,6 +1,6 @@
 /** One open conversation: a snapshot and the events after it, folded. Pure; replays and overlaps change nothing. */
 
-import type { Header, Place, Run, RunCall, Shown, ShownCard, ToolCall, WireEvent, Window } from "../wire";
+import type { Header, Place, Run, RunCall, Shown, ShownCard, ShownText, Source, ToolCall, WireEvent, Window } from "../wire";
 
 export interface Conversation {
   id: string;
@@ -94,7 +94,7 @@ function waiting(run: Run | null, outcome: unknown): Run | null {
 
 /** The pieces of an answer that is asked for once more are void. */
 function roundBegan(run: Run | null, step: unknown): Run | null {
-  return run === null || step !== "model" ? run : { ...run, text: "", reasoning: "", settled: false };
+  return run === null || step !== "model" ? run : { ...run, text: "", sources: [], reasoning: "", settled: false };
 }
 
 function streamed(run: Run, event: WireEvent): Run {
@@ -157,6 +157,8 @@ function custom(state: Conversation, name: string, value: unknown): Conversation
       return updated(state, (value as { entry: ShownCard }).entry);
     case "entries.truncated":
       return truncated(state, (value as { keep: number }).keep);
+    case "run.cited":
+      return { ...state, run: cited(state.run, (value as { sources: Source[] }).sources) };
     case "tool.finished":
       return state.run === null ? state : { ...state, run: finishedCall(state.run, value as { toolCallId: string; isError: boolean }) };
     default:
@@ -170,10 +172,22 @@ function appended(state: Conversation, entry: Shown): Conversation {
   return { ...state, entries: [...state.entries, entry], total: Math.max(state.total, entry.index + 1), run };
 }
 
+function cited(run: Run | null, sources: readonly Source[]): Run | null {
+  if (run === null || run.settled === true) return run;
+  const known = (run.sources ?? []).filter((source) => !sources.some((one) => one.index === source.index));
+  return { ...run, sources: [...known, ...sources] };
+}
+
+/** The answer under way as the entry it will be; null while there are no words of one. */
+export function coming({ run, total }: Conversation): ShownText | null {
+  if (run === null || run.text === "") return null;
+  return { index: total, kind: "Text", role: "assistant", content: run.text, sources: run.sources ?? [] };
+}
+
 /** What became an entry is no longer the run's to show. */
 function settled(run: Run, entry: Shown): Run {
   if (entry.kind !== "Text") return run;
-  if (entry.role === "assistant") return { ...run, text: "", reasoning: "", settled: true };
+  if (entry.role === "assistant") return { ...run, text: "", sources: [], reasoning: "", settled: true };
   if (entry.role === "tool") return { ...run, toolCalls: run.toolCalls.filter((call) => call.id !== entry.toolCallId) };
   return run;
 }
@@ -191,28 +205,61 @@ function truncated(state: Conversation, keep: number): Conversation {
   return { ...state, entries, total: Math.min(state.total, keep), stale: state.stale || cut };
 }
 
-/** The calls that nobody waits for any more: their approval was cancelled or expired, or the talk went on without a result. */
-export function givenUp(entries: readonly Shown[]): ReadonlySet<ToolCall> {
+/** What became of a call that was not made: a person said no, nobody answered in time, or the talk went on without. */
+export type Fate = "declined" | "expired" | "givenUp";
+
+/** The calls that were not made, and why. */
+export function fates(entries: readonly Shown[]): ReadonlyMap<ToolCall, Fate> {
   const open = new Map<string, ToolCall>();
-  const dropped = new Set<ToolCall>();
-  const drop = (id: string) => {
+  const found = new Map<ToolCall, Fate>();
+  const end = (id: string, fate: Fate) => {
     const call = open.get(id);
-    if (call !== undefined && open.delete(id)) dropped.add(call);
+    if (call !== undefined && open.delete(id)) found.set(call, fate);
   };
   for (const entry of entries) {
     if (entry.kind === "Special") {
-      if (entry.card?.status === "cancelled" || entry.card?.status === "expired") drop(String(entry.card.toolCallId));
-    } else if (entry.role === "user") [...open.keys()].forEach(drop);
+      const fate = fateOf(entry, entries);
+      if (fate !== null) end(String(entry.card?.toolCallId), fate);
+    } else if (entry.role === "user") [...open.keys()].forEach((id) => end(id, "givenUp"));
     else if (entry.role === "tool") open.delete(entry.toolCallId ?? "");
     else for (const call of entry.toolCalls ?? []) open.set(call.id, call);
   }
-  return dropped;
+  return found;
+}
+
+/** Why nobody waits for a card that nobody said yes to; null for any other.
+ *
+ * The server says expired of all that it closed itself: one that a message came before, or whose time was not over,
+ * was given up.
+ */
+export function fateOf(shown: ShownCard, entries: readonly Shown[]): Fate | null {
+  const { status, expiresAt } = shown.card ?? {};
+  if (status === "declined") return "declined";
+  if (status === "cancelled") return "givenUp";
+  if (status !== "expired") return null;
+  const isLeft = entries.some((entry) => shown.index < entry.index && entry.index < shown.rev && entry.kind === "Text" && entry.role === "user");
+  return !isLeft && typeof expiresAt === "string" && Date.parse(expiresAt) <= Date.now() ? "expired" : "givenUp";
 }
 
 /** Whether something waits for a person's answer, which another message gives up. */
 export function isAsking({ run, entries }: Conversation): boolean {
   if (run !== null) return run.status === "waiting";
-  return entries.some((entry) => entry.kind === "Special" && entry.type === "Approval" && !entry.locked && entry.card !== null && !entry.card.status);
+  return entries.some((entry) => isOpen(entry) && entry.type === "Approval");
+}
+
+/** Whether an answer is missing that nobody is giving: to the newest words, or to a call that waits for no person. */
+export function isUnfinished({ run, failure, entries }: Conversation): boolean {
+  const at = entries.findLastIndex((entry) => entry.kind === "Text");
+  const newest = entries[at];
+  if (run !== null || failure !== null || newest?.kind !== "Text") return false;
+  if (newest.role !== "assistant") return at === entries.length - 1;
+  const ended = fates(entries);
+  const isMissing = newest.toolCalls?.some((call) => (ended.get(call) ?? "declined") === "declined") ?? false; // a no has to be told, too
+  return isMissing && !entries.slice(at).some((entry) => isOpen(entry) && ["Approval", "Form"].includes(entry.type));
+}
+
+function isOpen(entry: Shown): entry is ShownCard {
+  return entry.kind === "Special" && !entry.locked && entry.card !== null && !entry.card.status;
 }
 
 /** A conversation and the versions of it that are listed: those that branched from one another. */

@@ -98,13 +98,10 @@ export async function signIn(token: string): Promise<void> {
   else await reload();
 }
 
-/** Have an answer that was cut short by a crash or a restart gone on with. */
-export async function goOn(): Promise<void> {
-  const open = current.get();
-  if (open !== null) await act(() => api.resume(open.id));
-}
-
-/** Go on with a run that failed, where it stood; what it did is not done again. An answer that is there is made anew. */
+/** Go on with a run that failed or was cut short, where it stood; what it did is not done again.
+ *
+ * An answer that is there, and calls that no run knows any more, are made anew.
+ */
 export async function tryAgain(): Promise<void> {
   const open = current.get();
   if (open === null) return;
@@ -313,7 +310,7 @@ function meant({ code, params }: Refused): string {
 
 export function note(text: string, kind: Notice["kind"] = "info"): void {
   const notice = { id: newKey(), text, kind };
-  notices.update((all) => [...all.slice(-4), notice]);
+  notices.update((all) => [...all.filter((one) => one.text !== text || one.kind !== kind).slice(-4), notice]); // said twice, it stands once
   setTimeout(() => dismiss(notice.id), kind === "error" ? ERROR_MS : INFO_MS);
 }
 

@@ -12,6 +12,7 @@ import { IconButton } from "./icons";
 import { Spoken } from "./language";
 import { away, drawer, toggleList } from "./layout";
 import { modelWords } from "./modelWords";
+import { Name } from "./Name";
 import { Rail } from "./Rail";
 import { shortcut } from "./shortcuts";
 import { Transcript } from "./Transcript";
@@ -94,7 +95,7 @@ function Title({ open, onChoose }: { open: boolean; onChoose: () => void }) {
   const answers = chosen ? modelWords(chosen) : (model ?? t("chosenByServer"));
   return (
     <div className="title" aria-busy={busy}>
-      <h1>{title}</h1>
+      <h1><Name title={title} /></h1>
       {open ? <button type="button" className="chip" title={t("conversationSettings")} onClick={onChoose}>{answers}</button> : <span className="chip">{answers}</span>}
       {skills.map((skill) => <span key={skill} className="chip skill">{skill}</span>)}
     </div>

@@ -6,6 +6,7 @@ import { api } from "../api";
 import { CardView } from "../cards/CardView";
 import { t } from "../i18n/i18n";
 import { beside } from "../state/beside";
+import type { Fate } from "../state/conversation";
 import { attempt, edit, regenerate, show } from "../state/page";
 import { addressOf, withFiles, wordsOf } from "../text/attached";
 import { citedIn } from "../text/markdown";
@@ -29,8 +30,10 @@ interface Props {
   results: ShownText[];
   /** Its calls that the run under way is at. */
   calls: RunCall[];
-  /** Its calls that nobody waits for any more. */
-  dropped: ToolCall[];
+  /** Its calls that were not made, and why. */
+  ended: ReadonlyMap<ToolCall, Fate>;
+  /** Why nobody waits for it any more, when it is a card. */
+  fate: Fate | null;
   /** Where other versions of it, or of what came back of its calls, are. */
   versions: readonly Versions[];
   last: boolean;
@@ -40,7 +43,7 @@ export const EntryView = memo(function EntryView(props: Props) {
   const { open, entry } = props;
   useLanguage();
   const arrows = <BranchArrows id={open} all={props.versions} />;
-  if (entry.kind === "Special") return <><CardView conversation={open} shown={entry} />{arrows}</>;
+  if (entry.kind === "Special") return <><CardView conversation={open} shown={entry} fate={props.fate} />{arrows}</>;
   if (entry.role === "user") return <Said open={open} entry={entry} arrows={arrows} />;
   if (entry.role === "tool") return <><ToolCallView place={`${open} ${entry.toolCallId ?? entry.index}`} name={entry.toolName ?? ""} result={entry.content} files={entry.attachments} isError={entry.isError === true} />{arrows}</>;
   return <Answer {...props} entry={entry} arrows={arrows} />;
@@ -52,7 +55,9 @@ function same(before: Props, after: Props): boolean {
     before.last === after.last &&
     before.open === after.open &&
     before.results.length === after.results.length &&
-    before.dropped.length === after.dropped.length &&
+    before.ended.size === after.ended.size &&
+    [...before.ended].every(([call, fate]) => after.ended.get(call) === fate) &&
+    before.fate === after.fate &&
     before.calls.length === after.calls.length &&
     before.versions.length === after.versions.length &&
     before.versions.every((each, at) => each === after.versions[at]) &&
@@ -114,7 +119,7 @@ function Editing({ words, onSend, onClose }: { words: string; onSend: (text: str
   );
 }
 
-function Answer({ open, entry, results, calls, dropped, last, arrows }: Props & { entry: ShownText; arrows: ReactNode }) {
+function Answer({ open, entry, results, calls, ended, last, arrows }: Props & { entry: ShownText; arrows: ReactNode }) {
   const sources = useMemo(() => new Map(entry.sources?.map((source) => [source.index, source])), [entry.sources]);
   const cited = useMemo(() => citedIn(entry.content, sources), [entry.content, sources]);
   const answers = new Map(results.map((result) => [result.toolCallId, result]));
@@ -131,7 +136,7 @@ function Answer({ open, entry, results, calls, dropped, last, arrows }: Props & 
       {entry.toolCalls?.map((call) => {
         const [answer, now] = [answers.get(call.id), going.get(call.id)];
         const isError = answer?.isError === true || now?.isError === true;
-        return <ToolCallView key={call.id} place={`${open} ${call.id}`} name={call.name} args={call.arguments ?? call.raw} result={answer?.content} files={answer?.attachments} isError={isError} running={answer === undefined && now !== undefined && now.endedAt === undefined} cancelled={dropped.includes(call)} seconds={now === undefined ? null : lasted(now)} />;
+        return <ToolCallView key={call.id} place={`${open} ${call.id}`} name={call.name} args={call.arguments ?? call.raw} result={answer?.content} files={answer?.attachments} isError={isError} running={answer === undefined && now !== undefined && now.endedAt === undefined} fate={ended.get(call)} seconds={now === undefined ? null : lasted(now)} />;
       })}
       {entry.status !== undefined && <p className="status">{t(entry.status)}</p>}
       <div className="under">

@@ -1,9 +1,11 @@
 /** The answer that is on its way. */
 
-import { useEffect, useState } from "react";
+import { useEffect, useMemo, useState } from "react";
 import { t } from "../i18n/i18n";
+import { beside } from "../state/beside";
 import type { Step } from "../state/conversation";
 import type { Run, RunCall } from "../wire";
+import { CiteTip } from "./CiteTip";
 import { Markdown } from "./Markdown";
 import { Reasoning } from "./Reasoning";
 import { stepWords } from "./steps";
@@ -22,13 +24,18 @@ interface Props {
 }
 
 export function Live({ open, index, run, steps, known }: Props) {
+  const sources = useMemo(() => new Map(run.sources?.map((source) => [source.index, source])), [run.sources]);
   if (run.status === "waiting") return <p className="waiting" role="status">{t("waitingForYou")}</p>;
   const idle = run.text === "" && run.reasoning === "" && run.toolCalls.every((call) => call.endedAt !== undefined);
   const step = steps.findLast((one) => one.state === "running");
   return (
     <article className="entry assistant live" aria-busy="true" aria-label={t("assistant")}>
       {run.reasoning !== "" && <Reasoning place={`${open} ${index}`} text={run.reasoning} growing={run.text === ""} />}
-      {run.text !== "" && <Markdown text={run.text} growing />}
+      {run.text !== "" && (
+        <CiteTip sources={sources} answer={run.text}>
+          <Markdown text={run.text} growing sources={sources} onCite={(source) => beside.set({ part: "sources", entry: index, source })} />
+        </CiteTip>
+      )}
       {run.toolCalls.filter((call) => !known.has(call.id)).map((call) => (
         <ToolCallView key={call.id} place={`${open} ${call.id}`} name={call.name} args={call.arguments} result={call.result} isError={call.isError === true} running={call.endedAt === undefined} seconds={lasted(call)} />
       ))}

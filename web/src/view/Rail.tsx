@@ -12,6 +12,7 @@ import { useCell } from "../state/store";
 import type { Header } from "../wire";
 import { Icon, IconButton } from "./icons";
 import { Menu } from "./Menu";
+import { Name } from "./Name";
 import { applyTheme, isDark, theme } from "./theme";
 import { useEnter } from "./useEnter";
 
@@ -99,7 +100,7 @@ function Row({ row, isVersion, chosen, onChosen }: { row: Header; isVersion: boo
       <a href={`/c/${row.id}`} aria-current={chosen ? "page" : undefined} onClick={(event) => { if (event.metaKey || event.ctrlKey || event.shiftKey) return; event.preventDefault(); void show(row.id); onChosen(); }}>
         {row.running && <span className="dot" role="img" aria-label={t("answering")} />}
         {isVersion && <Icon name="branch" />}
-        <span className="name">{title}</span>
+        <Name title={title} />
         {isVersion && <time dateTime={row.updatedAt}>{time(row.updatedAt)}</time>}
       </a>
       <Menu

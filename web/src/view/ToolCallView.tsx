@@ -1,6 +1,7 @@
 /** A tool call: its name, and behind it what went in and what came out. */
 
 import { t } from "../i18n/i18n";
+import type { Fate } from "../state/conversation";
 import { addressOf } from "../text/attached";
 import type { Attachment } from "../text/attached";
 import { copied } from "./copied";
@@ -20,13 +21,13 @@ interface Props {
   files?: readonly Attachment[] | undefined;
   isError?: boolean;
   running?: boolean;
-  /** Nobody waits for its result any more. */
-  cancelled?: boolean;
+  /** Why it was not made. */
+  fate?: Fate | undefined;
   seconds?: number | null;
 }
 
-export function ToolCallView({ place, name, args, result, files = [], isError = false, running = false, cancelled = false, seconds = null }: Props) {
-  const state = running ? "running" : isError ? "failed" : result !== undefined ? "done" : cancelled ? "cancelled" : "waiting";
+export function ToolCallView({ place, name, args, result, files = [], isError = false, running = false, fate, seconds = null }: Props) {
+  const state = running ? "running" : (fate ?? (isError ? "failed" : result !== undefined ? "done" : "waiting"));
   return (
     <Fold name={`call ${place}`} className={`tool-call ${state}`} summary={
       <>

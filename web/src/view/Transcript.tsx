@@ -2,10 +2,10 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { t, trouble } from "../i18n/i18n";
-import { goOn, older, spoken, tryAgain } from "../state/page";
+import { older, spoken, tryAgain } from "../state/page";
 import { useCell } from "../state/store";
-import { givenUp } from "../state/conversation";
-import type { Conversation } from "../state/conversation";
+import { fateOf, fates, isUnfinished } from "../state/conversation";
+import type { Conversation, Fate } from "../state/conversation";
 import type { RunCall, Shown, ShownText, ToolCall } from "../wire";
 import { useVersions } from "./BranchArrows";
 import { EntryView } from "./EntryView";
@@ -74,13 +74,13 @@ export function Transcript({ open }: { open: Conversation }) {
             {t("older")}
           </button>
         )}
-        {pieces.map(({ entry, results, calls, dropped }, at) => (
-          <EntryView key={entry.index} open={open.id} entry={entry} results={results} calls={calls} dropped={dropped} versions={under(at)} last={at === pieces.length - 1} />
+        {pieces.map(({ entry, results, calls, ended, fate }, at) => (
+          <EntryView key={entry.index} open={open.id} entry={entry} results={results} calls={calls} ended={ended} fate={fate} versions={under(at)} last={at === pieces.length - 1} />
         ))}
         {open.run !== null && <Live open={open.id} index={open.total} run={open.run} steps={open.steps} known={new Set(pieces.flatMap(({ calls }) => calls.map((call) => call.id)))} />}
         {isUnfinished(open) && (
           <p className="status unfinished">
-            {t("unfinished")} <button type="button" onClick={() => void goOn()}>{t("goOn")}</button>
+            {t("unfinished")} <button type="button" onClick={() => void tryAgain()}>{t("goOn")}</button>
           </p>
         )}
         {open.failure !== null && <Failure code={open.failure.code} message={open.failure.message} />}
@@ -98,12 +98,6 @@ function isNearEnd(box: HTMLElement): boolean {
   return box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_PX;
 }
 
-/** Whether the newest words wait for an answer that nobody is giving. */
-function isUnfinished(open: Conversation): boolean {
-  const last = open.entries.at(-1);
-  return open.run === null && open.failure === null && last?.kind === "Text" && (last.role === "user" || last.role === "tool");
-}
-
 function Failure({ code, message }: { code: string; message: string }) {
   return (
     <div className="failure" role="alert">
@@ -119,14 +113,15 @@ interface Piece {
   entry: Shown;
   results: ShownText[];
   calls: RunCall[];
-  dropped: ToolCall[];
+  ended: ReadonlyMap<ToolCall, Fate>;
+  fate: Fate | null;
 }
 
 /** Each entry with the tool answers that belong to its calls, or how far those are; shown once, with the call. */
 function joined(entries: readonly Shown[], going: readonly RunCall[]): Piece[] {
   const answers = new Map<string, ShownText>();
   for (const entry of entries) if (entry.kind === "Text" && entry.role === "tool" && entry.toolCallId) answers.set(entry.toolCallId, entry);
-  const cancelled = givenUp(entries);
+  const notMade = fates(entries);
   const shown: Piece[] = [];
   const taken = new Set<ShownText>();
   for (const entry of entries) {
@@ -134,7 +129,7 @@ function joined(entries: readonly Shown[], going: readonly RunCall[]): Piece[] {
     const calls = entry.kind === "Text" ? (entry.toolCalls ?? []) : [];
     const results = calls.map((call) => answers.get(call.id)).filter((answer) => answer !== undefined);
     results.forEach((result) => taken.add(result));
-    shown.push({ entry, results, calls: going.filter((call) => calls.some((one) => one.id === call.id)), dropped: calls.filter((call) => cancelled.has(call)) });
+    shown.push({ entry, results, calls: going.filter((call) => calls.some((one) => one.id === call.id)), ended: new Map([...notMade].filter(([call]) => calls.includes(call))), fate: entry.kind === "Special" ? fateOf(entry, entries) : null });
   }
   return shown;
 }

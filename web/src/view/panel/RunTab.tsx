@@ -1,7 +1,7 @@
 /** The run: its steps and tool calls as they happen, what it used, and its checkpoints. */
 
 import { number, t } from "../../i18n/i18n";
-import { givenUp } from "../../state/conversation";
+import { fates } from "../../state/conversation";
 import type { Conversation } from "../../state/conversation";
 import { useSpent } from "../../state/spent";
 import type { ShownText } from "../../wire";
@@ -57,14 +57,14 @@ function Calls({ open }: { open: Conversation }) {
   const results = new Map(turn.filter((entry) => entry.role === "tool").map((entry) => [entry.toolCallId, entry]));
   const calls = turn.flatMap((entry) => entry.toolCalls ?? []);
   if (calls.length === 0) return null;
-  const cancelled = givenUp(open.entries);
+  const ended = fates(open.entries);
   return (
     <>
       <h4>{t("toolCalls")}</h4>
       <ol className="steps">
         {calls.map((call) => {
           const result = results.get(call.id);
-          const state = result === undefined ? (cancelled.has(call) ? "cancelled" : "waiting") : result.isError ? "failed" : "done";
+          const state = ended.get(call) ?? (result === undefined ? "waiting" : result.isError ? "failed" : "done");
           return <li key={call.id} className={state}><b>{call.name}</b> {t(`tool_${state}`)}</li>;
         })}
       </ol>

@@ -4,6 +4,7 @@ import { useEffect } from "react";
 import { SourceLink } from "../../cards/SourcesCard";
 import { t } from "../../i18n/i18n";
 import type { Beside } from "../../state/beside";
+import { coming } from "../../state/conversation";
 import type { Conversation } from "../../state/conversation";
 import { citedIn } from "../../text/markdown";
 import { quotedIn } from "../../text/quoted";
@@ -15,7 +16,8 @@ export function SourcesTab({ open, shown }: { open: Conversation; shown: Beside 
     const asked = document.getElementById(`source-${shown.source}`);
     void (asked?.querySelector("mark") ?? asked)?.scrollIntoView({ block: "nearest" });
   }, [shown]);
-  const answer = open.entries.find((entry) => entry.index === shown.entry) ?? open.entries.findLast(hasSources);
+  const all: readonly Shown[] = [...open.entries, coming(open)].filter((entry) => entry !== null);
+  const answer = all.find((entry) => entry.index === shown.entry) ?? all.findLast(hasSources);
   if (answer === undefined || !hasSources(answer)) return <p className="empty">{t("noSources")}</p>;
   const numbers = citedIn(answer.content, new Set(answer.sources.map((source) => source.index)));
   const cited = answer.sources.filter((source) => numbers.has(source.index));
