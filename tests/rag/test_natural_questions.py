@@ -1,7 +1,8 @@
 """Questions as people ask them, in other words than the documents': how many are answered without a model.
 
 All were written before it was looked at which are answered, those of `later`, `third` and `fourth` after the
-list of other words was made, so that only they tell how far it goes beyond the questions it was made beside.
+list of other words was made. Those of `fifth` are a stranger's, mended one by one. No threshold was chosen on
+`fourth` and `sixth`: only they tell how far it goes beyond the questions it was made beside.
 """
 
 import asyncio
@@ -64,7 +65,15 @@ async def _ask_all() -> dict[str, bool]:
 
 
 @pytest.mark.parametrize(
-    ("asked", "least", "of"), [("first", 27, 40), ("later", 18, 28), ("third", 17, 20), ("fourth", 14, 20)]
+    ("asked", "least", "of"),
+    [
+        ("first", 29, 40),
+        ("later", 18, 28),
+        ("third", 15, 20),
+        ("fourth", 14, 20),
+        ("fifth", 11, 13),
+        ("sixth", 15, 20),
+    ],
 )
 def test_most_questions_in_other_words_are_answered(
     asked: str, least: int, of: int, met: dict[str, bool]
@@ -74,14 +83,29 @@ def test_most_questions_in_other_words_are_answered(
     assert (sum(answered) >= least, len(answered)) == (True, of)
 
 
-def test_most_questions_on_something_else_are_not_answered(met: dict[str, bool]) -> None:
-    refused = [met[each.question] for each in QUESTIONS if not each.doc]
-    print(f"{sum(refused)} of {len(refused)} refused")
-    assert (sum(refused) >= 21, len(refused)) == (True, 33)
+@pytest.mark.parametrize(
+    ("sets", "least", "of"),
+    [({"first", "later", "third", "fifth"}, 27, 28), ({"fourth", "sixth"}, 17, 20)],
+)
+def test_most_questions_on_something_else_are_not_answered(
+    sets: set[str], least: int, of: int, met: dict[str, bool]
+) -> None:
+    refused = [met[each.question] for each in QUESTIONS if each.asked in sets and not each.doc]
+    print(f"{', '.join(sorted(sets))}: {sum(refused)} of {len(refused)} refused")
+    assert (sum(refused) >= least, len(refused)) == (True, of)
 
 
 @pytest.mark.parametrize(
-    "question", ["Can I cancel my order?", "What do I do when I'm sick?", "退货邮费谁出？"]
+    "question",
+    [
+        "Can I cancel my order?",
+        "What do I do when I'm sick?",
+        "退货邮费谁出？",
+        "never mind, how long do refunds take?",
+        "What tire pressure should I use?",
+        "Do you sell helmets?",
+        "怎么退货？",
+    ],
 )
 def test_these_are(question: str, met: dict[str, bool]) -> None:
     assert met[question]

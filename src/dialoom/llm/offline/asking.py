@@ -17,13 +17,28 @@ _FRAMES = re.compile(
     rf"\b(?:summari[sz]e|sum up|outline|a summary of|an overview of)\b(?: {_WHOSE}{{0,4}}{_DOCUMENTS}\b)?|"
     r"\b(?:what|how) (?:can|could|do|does) (?:you|this|it) (?:help|do)\b"
     r"(?: (?:me|us)\b)?(?: (?:with|for)\b)?|"
-    r"\b(?:who|what) are you\b|\b(?:hello|hi)\b|"
+    r"\b(?:who|what) are you\b|"
+    r"\b(?:hello|hi|hey|good (?:morning|afternoon|evening|day)|dear (?:all|team|sirs?))\b(?: there\b)?|"
+    r"\b(?:never mind|excuse me|sorry|oh|okay|ok|well(?=,)|anyway|by the way|thank you|thanks|cheers)\b"
+    r"(?: (?:so|very) much\b| a lot\b| in advance\b)?|"
+    r"\b(?:can|could|would|will) you (?:please |kindly )?(?:tell|say to|explain to|help) me\b|"
+    r"\bi(?: would|'d|’d) (?:like|love) to (?:know|ask)\b|\bi (?:want|need) to (?:know|ask)\b|"
+    r"\bi(?: am|'m|’m|) (?:just )?wonder(?:ing)?\b|\b(?:quick|one|a) (?:quick )?question\b|"
+    r"\bplease tell me\b|"
     rf"{_WHOSE_ZH}(?:文档|文件|资料|知识库)(?:里面|里|中|上|内)|"
     rf"(?:总结|概括|归纳|概述)(?:一下)?{_WHOSE_ZH}(?:文档|文件|资料)?|"
     r"(?:是?(?:怎么|如何)|有没有)(?:说|写|讲|规定|提到?)的?|(?:说|写|讲|提到)了?些?什么|"
-    r"[你您](?:能|可以|会)(?:帮[我你您]|为[我你您])?(?:们)?(?:做|干)些?什么|[你您]是谁|[你您]好",
+    r"[你您](?:能|可以|会)(?:帮[我你您]|为[我你您])?(?:们)?(?:做|干)些?什么|[你您]是谁|[你您]们?好|"
+    r"(?:早上|上午|中午|下午|晚上)好|哈[喽啰罗]|嗨|不好意思|打扰(?:一下|了)|算了|多谢|谢谢(?:[你您]们?)?|"
+    r"(?:麻烦|劳驾)(?:[你您])?(?:问一?下|告诉我)?|我?(?:想|要)(?:问|知道|了解)(?:一下)?|请问(?:一下)?|问一下",
     re.IGNORECASE,
 )
+_ASKING = re.compile(
+    r"\bhow (?:long|soon|much|many|often)\b|"
+    "几[号天点岁]|(?:多少|什么|怎么|如何|为什么|为何)(?:钱|办|样|时候|时间)?|多久|多长时间|能不能|可不可以|可以|[吗呢吧]",
+    re.IGNORECASE,
+)
+"""Words that ask; where a script has no blanks, they would make pairs with the words beside them."""
 _NAMES = re.compile(
     r"\b(?:what|who) (?:is|are|was|were) the ((?:\w+ ){1,3}?)(?:of|in)\b([^,;.?!]*)|"
     r"的(\w{2,4}?)(?:是|在)[谁什哪]",
@@ -50,10 +65,25 @@ _TIME = re.compile(
     re.IGNORECASE,
 )
 _ASKS_A_NUMBER = re.compile(
-    r"how (?:many|much|old|often|far)|which (?:year|day|price)|what (?:fee|price|date)|\bcost|多少|几|多大",
+    r"how (?:many|much|old|often|far)|which (?:year|day|price)|"
+    r"what (?:\w+ ){0,2}(?:fee|price|date|pressure|size|weight|speed|torque|distance|temperature)|\bcost|"
+    r"多少|几|多大",
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"\d|[零二三四五六七八九十百千万]")
+
+_ASKS_A_WAY = re.compile(
+    r"\bhow (?:do|can|could|should|would) (?:i|we|you|one)\b|\bhow to\b|(?:怎么|如何|怎样)(?!样|会|知道)",
+    re.IGNORECASE,
+)
+_WAY = re.compile(
+    r"(?:^|[;:,] |\b(?:please|then|to) )(?:open|go to|start|click|choose|send|write|fill|call|ask|register|"
+    r"reply|book|show|sign|enter|use|wash|put|pull|push|check|tell|bring|contact|apply|log|visit|select|press)\b|"
+    "(?<![申邀])请(?![不勿求假])|→|点击|打开|填写|路径|步骤|扫描|联系|提交|登录",
+    re.IGNORECASE,
+)
+
+_DENIAL = re.compile(r"\b(?:not|cannot|never|no)\b|n['’]t\b|不|没有|无法", re.IGNORECASE)
 
 
 class Subject(NamedTuple):
@@ -75,7 +105,7 @@ class Subject(NamedTuple):
 def subject_of(question: str) -> Subject:
     """Return what `question` is about; "what do my documents say about" and the like are not it."""
     left = _FRAMES.sub(" ", question)
-    return Subject(frozenset(terms(left)), _named(left), left != question)
+    return Subject(frozenset(terms(_ASKING.sub(" ", left))), _named(left), left != question)
 
 
 def _named(question: str) -> frozenset[str]:
@@ -107,3 +137,18 @@ def wants_number(question: str) -> bool:
 def tells_number(text: str) -> bool:
     """Whether a text holds a number, in digits or in Chinese."""
     return _NUMBER.search(text) is not None
+
+
+def wants_way(question: str) -> bool:
+    """Whether a question asks how something is done."""
+    return _ASKS_A_WAY.search(question) is not None
+
+
+def tells_way(text: str) -> bool:
+    """Whether a text tells somebody what to do."""
+    return _WAY.search(text) is not None
+
+
+def denies(text: str) -> bool:
+    """Whether a text says what is not, or cannot be."""
+    return _DENIAL.search(text) is not None

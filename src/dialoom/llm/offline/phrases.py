@@ -19,6 +19,7 @@ class Phrases(msgspec.Struct, frozen=True, kw_only=True):
     lead: str
     gap: str
     break_: str
+    torn: str
     nothing: str
     no_subject: str
     no_model: str
@@ -28,6 +29,7 @@ ENGLISH = Phrases(
     lead="According to your documents:",
     gap=" ",
     break_="; ",
+    torn=" (an item of a list whose title is not in this passage: open the source to see what it lists)",
     nothing="Your documents hold nothing on this question.",
     no_subject="Without a model I quote your documents and sum nothing up. Ask about what they say, such as:",
     no_model=(
@@ -43,6 +45,7 @@ CHINESE = Phrases(
     lead="根据文档：",
     gap="",
     break_="；",
+    torn="（这是列表中的一项，列表的标题不在这段原文里，请打开来源查看列的是什么）",
     nothing="文档中没有与这个问题有关的内容。",
     no_subject="没有模型时，我只引用文档原文，不做总结。请就文档的内容提问，例如：",
     no_model=(
@@ -65,7 +68,7 @@ def say(quotes: Sequence[Quote], phrases: Phrases) -> Iterator[str]:
         yield "\n- " if len(quotes) > 1 else phrases.gap
         for before, sentence in zip(("", *quote.sentences), quote.sentences, strict=False):
             yield _gap(before, phrases) + sentence
-        yield f" [{quote.index}]"
+        yield f" [{quote.index}]{phrases.torn if quote.is_torn else ''}"
 
 
 def suggest(sources: Sequence[SourcePart], phrases: Phrases) -> Iterator[str]:

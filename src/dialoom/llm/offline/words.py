@@ -6,7 +6,7 @@ from collections.abc import Iterator
 _RUN = re.compile(r"[^\W_]+")
 _IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 _FULL_WEIGHT = 1.0
-_FUNCTION_WEIGHT = 0.05
+FILLER_WEIGHT = 0.05
 _HALF_FUNCTION_WEIGHT = 0.4
 _LEAST_STEM = 3
 
@@ -63,14 +63,14 @@ def weight(term: str) -> float:
     if _IDEOGRAPH.match(term):
         fillers = sum(char in _FUNCTION_CHARS for char in term)
         if fillers == len(term):
-            return _FUNCTION_WEIGHT
+            return FILLER_WEIGHT
         return _HALF_FUNCTION_WEIGHT if fillers else _FULL_WEIGHT
-    return _FUNCTION_WEIGHT if term in _STOP_TERMS else _FULL_WEIGHT
+    return FILLER_WEIGHT if term in _STOP_TERMS else _FULL_WEIGHT
 
 
 def is_pair(term: str) -> bool:
-    """Whether a term is a pair of ideographs, which may also be the seam of two words."""
-    return len(term) == 2 and _IDEOGRAPH.match(term) is not None
+    """Whether a term is a pair of ideographs, which may also be the seam of two words, or a single one."""
+    return len(term) <= 2 and _IDEOGRAPH.match(term) is not None
 
 
 def _pairs(run: str) -> Iterator[str]:
