@@ -45,6 +45,14 @@ def test_what_cannot_become_a_citation_is_shown_at_once() -> None:
     assert numbers.close() == ""
 
 
+def test_a_line_that_begins_with_code_is_shown_as_it_comes_unless_it_can_open_a_fence() -> None:
+    numbers = CitationNumbers(9)
+    deltas = ["`a` is", " [2]", " and\n``b`` is", "\n```c` is", " said\n"]
+    assert [numbers.feed(delta) for delta in deltas] == [
+        *("`a` is", " ", "[1] and\n``b`` is", "\n", "```c` is said\n"),
+    ]  # fmt: skip
+
+
 def test_open_code_is_not_held_for_ever() -> None:
     numbers = CitationNumbers(9)
     assert numbers.feed("` " + "x" * 390) == ""

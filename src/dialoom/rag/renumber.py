@@ -12,7 +12,7 @@ _SPECIAL = re.compile(r"[\n`\[【［]")
 _WHOLE = re.compile(r"[\[【［]([^\[\]【】［］\n`]{1,60})[\]】］]")
 _OPEN = re.compile(r"[\[【［]([^\[\]【】［］\n`]{0,60})")
 _CITES = regex.compile(INNER, regex.IGNORECASE)
-_MAYBE_FENCE = re.compile(r" {0,3}(?:`+|~+|)")
+_MAYBE_FENCE = re.compile(r" {0,3}(`+|~+|)")
 _TICKS = re.compile("`+")
 
 
@@ -90,7 +90,7 @@ class CitationNumbers:
             return not line.strip().strip(self._fence[0]).strip()
         mark = _MAYBE_FENCE.match(line)
         assert mark is not None  # it may be empty
-        return mark.end() == len(line) or line[mark.end() - 1 : mark.end()] == "`"
+        return mark.end() == len(line) or mark[1].startswith("```")
 
     def _special(self, text: str, at: int, *, ended: bool) -> tuple[int, str]:
         """How much of a line end, code or bracket at `at` is decided, and what is shown for it."""
