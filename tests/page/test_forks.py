@@ -5,7 +5,8 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.page.stage import Stage, ask, conversation_id
+from dialoom.llm import ToolCall
+from tests.page.stage import Stage, ask, conversation_id, text
 
 pytestmark = pytest.mark.slow
 
@@ -121,6 +122,17 @@ def test_every_step_of_a_call_that_was_decided_leads_on(
         expect(page.locator(".panel .steps li", has_text="refund")).to_have_text(f"refund {states[-1]}")
     in_doubt = {"failed"} if press == "Approve" else set[str]()  # begun already: not done a second time
     assert (set(states), len(states) >= 6) == ({told} | in_doubt, True)
+
+
+def test_a_call_that_no_run_knows_any_more_is_made_anew(page: Page, stage: Stage) -> None:
+    call = ToolCall(id="call-1", name="refund", arguments={"order": "7", "amount": 9})
+    kept = stage.conversation(
+        text("user", "Refund order 7"), text("assistant", "I look.", tool_calls=(call,))
+    )  # as a branch in the middle of a run, or an import, has it
+    page.goto(f"{stage.url}/c/{kept}")
+    stage.says("Which order?")
+    page.click(".unfinished >> text=Go on")
+    expect(page.locator(WHOLE)).to_have_text("Which order?")
 
 
 def lead_on(page: Page, stage: Stage, press: str) -> None:

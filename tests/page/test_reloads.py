@@ -62,6 +62,7 @@ def test_an_answer_is_whole_after_reloads_at_random_moments(page: Page, stage: S
     expect(page.locator(".entry.user")).to_be_visible()
     while said < PIECES:
         more(9)
+        page.wait_for_load_state("domcontentloaded")  # Chromium reloads no page that is not there yet
         page.reload(wait_until="commit")  # and while the page comes, more is said
         more(5)
         if choose.random() < 0.5:

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { Header, Shown, WireEvent } from "../wire";
+import type { Header, Shown, ShownCard, WireEvent } from "../wire";
 import type { Conversation } from "./conversation";
 import { earlier, Hub } from "../hub";
-import { coming, families, fates, folded, isAsking, isUnfinished, opened, prepended } from "./conversation";
+import { coming, families, fateOf, fates, folded, isAsking, isUnfinished, opened, prepended } from "./conversation";
 
 const EMPTY: Conversation = opened("c", { start: 0, total: 0, cursor: "e.0", entries: [], run: null });
 
@@ -200,6 +200,7 @@ test("why a call was not made is told apart: declined, given up for another mess
   expect(why(calling(0, "a"), asked(1, "a", { status: "expired", expiresAt: future }))).toEqual({ a: "givenUp" });
   expect(why(calling(0, "a"), asked(1, "a", { status: "expired", expiresAt: past }, 3), said(2, "something else"))).toEqual({ a: "givenUp" });
   expect(why(calling(0, "a"), asked(1, "a", { status: "expired", expiresAt: past }, 2), said(3, "later"))).toEqual({ a: "expired" });
+  expect(fateOf({ ...asked(0, "job", { status: "cancelled" }), type: "WorkflowStatus" } as ShownCard, [])).toBeNull();
   expect(why(calling(0, "form"), said(1, "something else"))).toEqual({ form: "givenUp" });
 });
 

@@ -227,6 +227,11 @@ export function fates(entries: readonly Shown[]): ReadonlyMap<ToolCall, Fate> {
   return found;
 }
 
+const SKEW_MS = 60_000; // the clocks of two machines
+
+/** The cards that a run asks a person by. */
+const ASKING: ReadonlySet<string> = new Set(["Approval", "Form"]);
+
 /** Why nobody waits for a card that nobody said yes to; null for any other.
  *
  * The server says expired of all that it closed itself: one that a message came before, or whose time was not over,
@@ -234,11 +239,12 @@ export function fates(entries: readonly Shown[]): ReadonlyMap<ToolCall, Fate> {
  */
 export function fateOf(shown: ShownCard, entries: readonly Shown[]): Fate | null {
   const { status, expiresAt } = shown.card ?? {};
+  if (!ASKING.has(shown.type)) return null;
   if (status === "declined") return "declined";
   if (status === "cancelled") return "givenUp";
   if (status !== "expired") return null;
   const isLeft = entries.some((entry) => shown.index < entry.index && entry.index < shown.rev && entry.kind === "Text" && entry.role === "user");
-  return !isLeft && typeof expiresAt === "string" && Date.parse(expiresAt) <= Date.now() ? "expired" : "givenUp";
+  return !isLeft && typeof expiresAt === "string" && Date.parse(expiresAt) <= Date.now() + SKEW_MS ? "expired" : "givenUp";
 }
 
 /** Whether something waits for a person's answer, which another message gives up. */
@@ -255,7 +261,7 @@ export function isUnfinished({ run, failure, entries }: Conversation): boolean {
   if (newest.role !== "assistant") return at === entries.length - 1;
   const ended = fates(entries);
   const isMissing = newest.toolCalls?.some((call) => (ended.get(call) ?? "declined") === "declined") ?? false; // a no has to be told, too
-  return isMissing && !entries.slice(at).some((entry) => isOpen(entry) && ["Approval", "Form"].includes(entry.type));
+  return isMissing && !entries.slice(at).some((entry) => isOpen(entry) && ASKING.has(entry.type));
 }
 
 function isOpen(entry: Shown): entry is ShownCard {
