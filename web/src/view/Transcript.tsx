@@ -129,7 +129,16 @@ function joined(entries: readonly Shown[], going: readonly RunCall[]): Piece[] {
     const calls = entry.kind === "Text" ? (entry.toolCalls ?? []) : [];
     const results = calls.map((call) => answers.get(call.id)).filter((answer) => answer !== undefined);
     results.forEach((result) => taken.add(result));
-    shown.push({ entry, results, calls: going.filter((call) => calls.some((one) => one.id === call.id)), ended: new Map([...notMade].filter(([call]) => calls.includes(call))), fate: entry.kind === "Special" ? fateOf(entry, entries) : null });
+    shown.push({ entry, results, calls: going.filter((call) => calls.some((one) => one.id === call.id)), ended: fatesOf(calls, notMade), fate: entry.kind === "Special" ? fateOf(entry, entries) : null });
   }
   return shown;
+}
+
+function fatesOf(calls: readonly ToolCall[], all: ReadonlyMap<ToolCall, Fate>): ReadonlyMap<ToolCall, Fate> {
+  const found = new Map<ToolCall, Fate>();
+  for (const call of calls) {
+    const fate = all.get(call);
+    if (fate !== undefined) found.set(call, fate);
+  }
+  return found;
 }
