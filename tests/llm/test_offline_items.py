@@ -41,7 +41,9 @@ async def test_an_item_whose_list_begins_elsewhere_says_so_unless_the_source_is_
     )
     for title, under in [("t.md, Exclusions", "Exclusions: "), ("t.pdf, page 1", "")]:
         source = SourcePart(index=1, id="t#0", title=title, text=torn)
-        told = (await chat(OfflineProvider(), [user("Is rust on scratches covered?", sources=(source,))])).text
+        told = (
+            await chat(OfflineProvider(), [user("Is rust on scratches covered?", sources=(source,))])
+        ).text
         assert told.startswith(f"According to your documents: {under}4.3 Rust on all of the scratches. [1]")
         assert told.endswith("what it lists)") is not under
 
@@ -99,6 +101,20 @@ async def test_how_is_answered_with_what_to_do_rather_than_with_what_is_not_done
     assert await answer("How do I return goods?", rules) == (
         'According to your documents: Unused goods are returned within a week. Open "My orders" to begin. [1]'
     )
+
+
+async def test_a_clause_that_tells_what_to_do_answers_how() -> None:
+    clauses = "6. Claims\n6.1 A claim needs a receipt.\n6.2 Send the claim with photos. We decide on it."
+    assert await answer("How do I make a claim?", clauses) == (
+        "According to your documents: Claims: 6.1 A claim needs a receipt. 6.2 Send the claim with photos. [1]"
+    )
+
+
+async def test_a_quote_of_a_long_list_is_cut_between_its_items() -> None:
+    items = "\n".join(f"- Item {number} is {'long ' * 20}." for number in range(8))
+    said = await answer("What cannot be returned?", f"What cannot be returned:\n{items}")
+    assert said.startswith("According to your documents: What cannot be returned: Item 0 is long")
+    assert (said.count("Item "), said.endswith("long . [1]")) == (3, True)
 
 
 @pytest.mark.parametrize(

@@ -77,8 +77,9 @@ _ASKS_A_WAY = re.compile(
     re.IGNORECASE,
 )
 _WAY = re.compile(
-    r"(?:^|[;:,] |\b(?:please|then|to) )(?:open|go to|start|click|choose|send|write|fill|call|ask|register|"
-    r"reply|book|show|sign|enter|use|wash|put|pull|push|check|tell|bring|contact|apply|log|visit|select|press)\b|"
+    r"(?:^(?:\d+(?:\.\d+)* )?|[;:,] |\b(?:please|then|to) )"
+    r"(?:apply|ask|book|bring|call|check|choose|click|contact|enter|fill|go to|log|open|press|pull|push|put|"
+    r"register|reply|select|send|show|sign|start|tell|use|visit|wash|write)\b|"
     "(?<![申邀])请(?![不勿求假])|→|点击|打开|填写|路径|步骤|扫描|联系|提交|登录",
     re.IGNORECASE,
 )

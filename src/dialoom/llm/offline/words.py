@@ -20,7 +20,8 @@ _STOP_WORDS = frozenset(
         say shall she should so some such take tell than that the their them then there these they this
         something anything someone somebody anyone anybody thing things
         those to too up us use very want was we were what when where which who whom whose why will with
-        would you your s t m re ve ll d don doesn didn isn aren wasn weren won wouldn couldn shouldn"""
+        would you your go happen know make need
+        s t m re ve ll d don doesn didn isn aren wasn weren won wouldn couldn shouldn"""
     )
 )
 _IRREGULAR: dict[str, str] = dict(
