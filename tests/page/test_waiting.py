@@ -70,6 +70,21 @@ def test_an_answer_to_what_was_given_up_meanwhile_is_told_that_nobody_waits_for_
     expect(late.locator(".notice.error")).to_have_text(told)
 
 
+def test_when_two_minutes_are_left_the_time_of_day_becomes_seconds(
+    context: BrowserContext, tmp_path: Path
+) -> None:
+    with staged(tmp_path / "data", approval_seconds=600) as stage:
+        page = context.new_page()
+        page.clock.install()
+        page.goto(stage.login_url())
+        asked(page, stage)
+        until = page.locator(".card .until")
+        expect(until).to_have_text(re.compile(r"^Answer until "))
+        page.clock.fast_forward(500_000)
+        expect(until).to_have_text(re.compile(r"^Answer within \d\d s; then it expires\.$"))
+        expect(page.locator(".card >> text=Approve")).to_be_enabled()
+
+
 @pytest.mark.slow
 def test_what_nobody_answers_counts_its_last_seconds_down_and_then_says_what_became_of_it(
     context: BrowserContext, tmp_path: Path
