@@ -103,10 +103,16 @@ async def test_how_is_answered_with_what_to_do_rather_than_with_what_is_not_done
     )
 
 
+def test_a_paragraph_whose_first_line_is_set_in_is_no_list() -> None:
+    text = "Tyres\n  Check them cold. Pump them up.\n  Heron: 2.0 bar\n\u3000\u3000轮胎要常检查"
+    assert [unit.is_listed for unit in cut(text)] == [False, False, False, True, False]
+
+
 async def test_a_clause_that_tells_what_to_do_answers_how() -> None:
     clauses = "6. Claims\n6.1 A claim needs a receipt.\n6.2 Send the claim with photos. We decide on it."
     assert await answer("How do I make a claim?", clauses) == (
-        "According to your documents: Claims: 6.1 A claim needs a receipt. 6.2 Send the claim with photos. [1]"
+        "According to your documents: Claims: 6.1 A claim needs a receipt. "
+        "6.2 Send the claim with photos. [1]"
     )
 
 

@@ -162,8 +162,10 @@ def _starts_anew(line: str) -> bool:
 
 def _sentences(line: str, *, leads: bool, cells: bool) -> Iterator[Unit]:
     item = _ITEM.match(line)
-    is_listed = bool(cells or item or _CLAUSE.match(line) or line[:1].isspace())
-    for sentence in _SENTENCE.findall(line[item.end() :] if item else line):
+    found = _SENTENCE.findall(line[item.end() :] if item else line)
+    is_set_in = line[:1] in {" ", "\t"} and len(found) == 1  # more of them are a paragraph
+    is_listed = bool(cells or item or _CLAUSE.match(line) or is_set_in)
+    for sentence in found:
         words = tidy(sentence)
         if not words:
             continue
