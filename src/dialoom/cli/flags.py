@@ -57,7 +57,7 @@ class ModelFlags:
     """Give an answer up after so many seconds; without it a silent server is waited for 5 minutes."""
     config: SettingsPath = None
     offline: bool = False
-    """Ask no model: quote the best passages, each with its citation."""
+    """Ask no model, as if there were none."""
     no_probe: bool = False
     """Do not look for a model server on this machine."""
     require_model: bool = False

@@ -37,7 +37,7 @@ class ServeFlags:
     max_connections: Annotated[int | None, Parameter(validator=validators.Number(gte=1))] = None
     """Refuse connections beyond so many; 1500 without it."""
     max_streams: Annotated[int | None, Parameter(validator=validators.Number(gte=1))] = None
-    """Refuse event streams beyond so many of these, one for each open page; 1000 without it."""
+    """Refuse to send events to more than so many open pages at once; 1000 without it."""
 
 
 NO_SERVE_FLAGS = ServeFlags()

@@ -21,13 +21,14 @@ from dialoom.apps.triage import (
 )
 from dialoom.base.errors import UsageError
 from dialoom.base.text import one_line
+from dialoom.cli.config import CONFIG_FILE
 from dialoom.cli.embedder import open_embedder
 from dialoom.cli.exits import ExitCode, complain
 from dialoom.cli.flags import ModelFlags
 from dialoom.cli.model import OpenModel, announce, open_model
 from dialoom.cli.progress import counted, say
 from dialoom.cli.triage_flags import TriageFlags
-from dialoom.cli.triage_run import Unfinished, run_through
+from dialoom.cli.triage_run import Unfinished, run_through, unfinished_files
 from dialoom.graph import RunResult
 from dialoom.llm import ProviderError
 from dialoom.rag import Embedder, HashEmbedder
@@ -39,7 +40,7 @@ async def triage(flags: TriageFlags, model: ModelFlags) -> ExitCode:
     Settings that are no use are told, and the triage goes on without a model. A run that was stopped, by
     whatever, goes on where it stood when the same command is given again.
     """
-    _check_out(flags.out)
+    _check_out(flags, model.config)
     tickets, cases = read_tickets(flags.tickets), read_cases(flags.cases)
     for line in cases.warnings():
         say(line)
@@ -51,7 +52,7 @@ async def triage(flags: TriageFlags, model: ModelFlags) -> ExitCode:
         desk = Desk(CaseIndex(cases.rows, embedder, warn=say), asked, top_k=flags.top_k)
         unfinished = Unfinished(flags.out, _thread(tickets, cases, flags.top_k, opened))
         store = stack.enter_context(unfinished.opened())
-        paths = Paths(flags.tickets, flags.out)
+        paths = Paths(tickets, flags.out)
         graph = triage_graph(desk, paths, concurrency=flags.concurrency, warn=say, store=store)
         result = await run_through(graph, unfinished, store, total=len(tickets.rows))
     if result.stop_reason != "finished":
@@ -60,12 +61,23 @@ async def triage(flags: TriageFlags, model: ModelFlags) -> ExitCode:
     return ExitCode.OK
 
 
-def _check_out(out: Path) -> None:
-    """Refuse a place for results before hours of work."""
+def _check_out(flags: TriageFlags, config: Path | None) -> None:
+    """Refuse a place for results before hours of work, and one where something stands that is read."""
+    out = flags.out
+    if str(out).startswith("-"):
+        raise UsageError(f"results go into a file, and {out} names none; name one with --out")
     if out.exists() and not out.is_file():
         raise UsageError(f"{out} is no file that could be replaced; name another with --out")
     if not out.parent.is_dir():
         raise UsageError(f"there is no folder {out.parent}; make it, or name another file with --out")
+    read = {"--tickets": flags.tickets, "--cases": flags.cases, "--config": config or CONFIG_FILE}
+    for written in (out, *unfinished_files(out)):
+        for flag, path in read.items():
+            # asked of the file system, which knows links and what it takes for the same name
+            if written.exists() and path.exists() and written.samefile(path):
+                raise UsageError(
+                    f"{written} would be written over, and {flag} reads it; choose another --out"
+                )
 
 
 async def _open(flags: ModelFlags, stack: AsyncExitStack) -> tuple[OpenModel | None, Embedder]:

@@ -18,7 +18,7 @@ class TriageFlags:
     """The tickets: one JSON object with id and text on each line, or one array of them."""
     cases: NamedPath = Path("cases.jsonl")
     """Earlier cases, in the same way: id, category, title, text and resolution."""
-    out: NamedPath = Path("triage.json")
+    out: Annotated[NamedPath, Parameter(allow_leading_hyphen=True)] = Path("triage.json")
     """The result file."""
     top_k: Annotated[int, Parameter(validator=validators.Number(gte=1, lte=20))] = 3
     """How many earlier cases a ticket is answered from."""

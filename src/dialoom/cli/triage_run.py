@@ -1,6 +1,7 @@
 """A triage that outlives its process: until its results are written, what is through is kept beside them."""
 
 import asyncio
+import sqlite3
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,10 +10,16 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from dialoom.apps.triage import MAX_STEPS, STORED_TYPES
+from dialoom.base.errors import StoreError
 from dialoom.cli.interrupt import stop_on_interrupt
 from dialoom.cli.progress import counted, say
 from dialoom.graph import Checkpoint, Graph, NodeEnd, RunControl, RunOptions, RunResult
 from dialoom.stores import SqliteCheckpointStore
+
+
+def unfinished_files(out: Path) -> tuple[Path, ...]:
+    """Return the file that keeps what leads to `out`, and those that SQLite puts beside it."""
+    return tuple(out.with_name(f"{out.name}.unfinished{end}") for end in ("", "-wal", "-shm", "-journal"))
 
 
 class Unfinished:
@@ -22,17 +29,27 @@ class Unfinished:
     """
 
     def __init__(self, out: Path, thread: str) -> None:
-        self.path = out.with_name(f"{out.name}.unfinished")
+        self.path = unfinished_files(out)[0]
         self.thread = thread
 
     @contextmanager
     def opened(self) -> Generator[SqliteCheckpointStore]:
         """Give the store; its file goes once no run in it is left. Raises `StoreError`."""
-        with SqliteCheckpointStore(self.path, types=STORED_TYPES) as store:
+        with self._told(), SqliteCheckpointStore(self.path, types=STORED_TYPES) as store:
             yield store
             is_empty = not any(store.threads())
         if is_empty:
             self.path.unlink(missing_ok=True)
+
+    @contextmanager
+    def _told(self) -> Generator[None]:
+        """Say of a damaged file what is lost with it; a full disk or a lock passes, and is told as it is."""
+        try:
+            yield
+        except StoreError as error:
+            if error.__cause__ is None or isinstance(error.__cause__, sqlite3.OperationalError | OSError):
+                raise
+            raise StoreError(f"{self.path} is damaged; delete it to begin anew") from error
 
     def find(self, store: SqliteCheckpointStore) -> Checkpoint | None:
         """Return where this run stands; None when it begins anew, as one whose results were written does."""

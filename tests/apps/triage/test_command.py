@@ -7,6 +7,7 @@ import resource
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -363,10 +364,12 @@ async def test_tickets_in_gb18030_are_asked_about_in_their_own_words(desk: Termi
             ["--tickets", "none.jsonl"],
             "there is no file none.jsonl; name one with a JSON object on each line",
         ),
-        (["--cases", "."], "there is no file .; name one with a JSON object on each line"),
+        (["--cases", "."], ". is a folder, not a file; name one with a JSON object on each line"),
         (["--cases", "tickets.jsonl"], "tickets.jsonl holds nothing usable (row 1: Object missing required"),
         (["--cases", "many.jsonl"], "the cases have 101 categories, at most 100; give several the same name"),
         (["--concurrency", "0"], "Invalid value"),
+        (["--out", "-"], "results go into a file, and - names none; name one with --out"),
+        (["--out", "--no-probe"], "results go into a file, and --no-probe names none; name one with --out"),
         (["--out", ""], "--out is empty; name a file or folder"),
     ],
     ids=lambda value: str(value)[:24],
@@ -404,6 +407,59 @@ def test_a_file_without_tickets_is_one_line_and_no_result(desk: Terminal) -> Non
     assert (shown.code, shown.out) == (1, "")
     assert shown.err.splitlines()[-1].startswith("dialoom: tickets.jsonl holds nothing usable (row 1: ")
     assert sorted(path.name for path in Path().iterdir()) == ["cases.jsonl", "tickets.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--out", "cases.jsonl"), "cases.jsonl would be written over, and --cases reads it"),
+        (("--out", "tickets.jsonl"), "tickets.jsonl would be written over, and --tickets reads it"),
+        (("--out", "./x/../cases.jsonl"), "x/../cases.jsonl would be written over, and --cases reads it"),
+        (("--out", "linked"), "linked would be written over, and --cases reads it"),
+        (("--out", "hard"), "hard would be written over, and --cases reads it"),
+        (("--out", "s.toml", "--config", "s.toml"), "s.toml would be written over, and --config reads it"),
+        (("--out", "dialoom.toml"), "dialoom.toml would be written over, and --config reads it"),
+        (("--tickets", "o.unfinished", "--out", "o"), "o.unfinished would be written over, and --tickets"),
+        (
+            ("--cases", "o.unfinished-wal", "--out", "o"),
+            "o.unfinished-wal would be written over, and --cases",
+        ),
+    ],
+)
+def test_what_is_read_is_never_written_over(desk: Terminal, words: tuple[str, ...], told: str) -> None:
+    Path("x").mkdir()
+    Path("linked").symlink_to("cases.jsonl")
+    Path("hard").hardlink_to("cases.jsonl")
+    for name in ("s.toml", "dialoom.toml"):
+        Path(name).write_text("", encoding="utf-8")
+    for name, of in (("o.unfinished", "tickets.jsonl"), ("o.unfinished-wal", "cases.jsonl")):
+        Path(name).write_bytes(Path(of).read_bytes())
+    before = {path.name: path.read_bytes() for path in Path().iterdir() if path.is_file()}
+    shown = desk.run("triage", "--offline", *words)
+    assert (shown.code, shown.out) == (2, "")
+    assert shown.err.startswith(f"dialoom: {told}")
+    assert {path.name: path.read_bytes() for path in Path().iterdir() if path.is_file()} == before
+
+
+def test_tickets_come_through_a_pipe(desk: Terminal) -> None:
+    os.mkfifo("pipe")
+    content = Path("tickets.jsonl").read_text(encoding="utf-8")
+    writer = threading.Thread(target=Path("pipe").write_text, args=(content,), daemon=True)
+    writer.start()
+    shown = desk.run("triage", "--offline", "--tickets", "pipe")
+    writer.join(10)
+    assert shown[:2] == (0, "triage.json: 3 tickets, 0 by model, 3 by rules\n")
+
+
+def test_where_no_case_fits_nothing_is_promised_and_the_two_nearest_stand_in_the_result(
+    desk: Terminal,
+) -> None:
+    Path("tickets.jsonl").write_text(lines([{"id": "1", "text": "what time is it"}]), encoding="utf-8")
+    desk.run("triage", "--offline", "--top-k", "3")
+    (judged,) = written()["tickets"]
+    assert judged["reply"] == "Thank you for your message, we have received it."
+    assert judged["note"] == "no model was asked; no case fits"
+    assert judged["citations"] == [hit["id"] for hit in judged["retrieved"][:2]]
 
 
 def used(*words: str) -> resource.struct_rusage:

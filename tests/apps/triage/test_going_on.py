@@ -221,3 +221,31 @@ async def test_a_run_whose_results_were_written_begins_anew(five: list[dict[str,
         result = await run_through(graph, unfinished, store, total=5)
     assert (result.stop_reason, len(written()["tickets"])) == ("finished", 5)
     assert not unfinished.path.exists()
+
+
+@pytest.mark.parametrize("damage", ["noise", "cut", "inside"])
+def test_of_a_damaged_unfinished_file_it_is_told_how_to_begin_anew(desk: Terminal, damage: str) -> None:
+    unfinished = Unfinished(Path("triage.json"), "monday")
+    with unfinished.opened() as store:
+        graph = triage_graph(
+            Desk(CaseIndex(read_cases(Path("cases.jsonl")).rows, HashEmbedder(), warn=print), None, top_k=1),
+            Paths(Path("tickets.jsonl"), Path("other.json")),
+            concurrency=1,
+            warn=print,
+            store=store,
+        )
+        graph.run_sync(None, RunOptions(thread_id="monday", max_steps=MAX_STEPS))
+    whole = unfinished.path.read_bytes()
+    broken = {
+        "noise": b"noise " * 1000,
+        "cut": whole[: len(whole) // 2],
+        "inside": whole[:4096] + b"\xff" * (len(whole) - 4096),
+    }
+    unfinished.path.write_bytes(broken[damage])
+    shown = desk.run("triage", "--offline")
+    assert (shown.code, shown.out) == (5, "")
+    assert shown.err.splitlines()[-1] == (
+        "dialoom: triage.json.unfinished is damaged; delete it to begin anew"
+    )
+    unfinished.path.unlink()
+    assert desk.run("triage", "--offline").code == 0

@@ -34,7 +34,8 @@ class Laid:
     """A folder with tickets and cases, and the graph that works on them."""
 
     def __init__(self, folder: Path) -> None:
-        self.paths = Paths(lay_out(folder) / "tickets.jsonl", folder / "out.json")
+        self.tickets = lay_out(folder) / "tickets.jsonl"
+        self.paths = Paths(self.tickets, folder / "out.json")
         self.told: list[str] = []
         self.cases = folder / "cases.jsonl"
 
@@ -52,7 +53,7 @@ class Laid:
         self, answer: str | ProviderError, *, usage: Usage | None = None, top_k: int = 2
     ) -> Judged:
         """Return what the one ticket about the bent axle comes to when the model answers so."""
-        self.paths.tickets.write_text(lines(TICKETS[1:2]), encoding="utf-8")
+        self.tickets.write_text(lines(TICKETS[1:2]), encoding="utf-8")
         model = MockProvider()
         for _ in range(2):  # what is no verdict is asked to be mended once
             model.queue_error(answer) if isinstance(answer, ProviderError) else model.queue_text(
@@ -88,12 +89,12 @@ async def test_the_nodes_are_load_prepare_process_persist_and_process_is_a_map(l
 @pytest.mark.promise("triage-016")
 async def test_load_drops_what_is_no_ticket_and_what_was_there_before(laid: Laid) -> None:
     again = [{"id": "1", "text": "again"}, {"id": "4", "text": ""}]
-    laid.paths.tickets.write_text(lines([*TICKETS, *again]), encoding="utf-8")
+    laid.tickets.write_text(lines([*TICKETS, *again]), encoding="utf-8")
     result = await laid.run()
     assert [each.id for each in result.state["tickets"]] == ["1", "2", "3"]
     assert laid.told == [
-        f"{laid.paths.tickets}:4 is left out: the id '1' was there before",
-        f"{laid.paths.tickets}:5 is left out: text is empty",
+        f"{laid.tickets}:4 is left out: the id '1' was there before",
+        f"{laid.tickets}:5 is left out: text is empty",
     ]
 
 
@@ -108,11 +109,11 @@ async def test_load_drops_what_is_no_ticket_and_what_was_there_before(laid: Laid
     ids=["empty", "array", "no array"],
 )
 async def test_load_fails_when_no_ticket_is_left(laid: Laid, content: str, told: str) -> None:
-    laid.paths.tickets.write_text(content, encoding="utf-8")
+    laid.tickets.write_text(content, encoding="utf-8")
     result = await laid.run()
     (error,) = result.errors
     assert (result.stop_reason, error.node) == ("error", "load")
-    assert error.message.startswith(f"{laid.paths.tickets}{told}")
+    assert error.message.startswith(f"{laid.tickets}{told}")
     assert not laid.paths.out.exists()
 
 
@@ -144,7 +145,7 @@ async def test_prepare_embeds_all_tickets_in_one_batch_and_writes_their_vectors(
 async def test_a_long_file_is_worked_on_in_rounds(laid: Laid, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipeline, "ROUND", 2)
     rows = [{"id": f"{at}", "text": f"The axle {at} is bent"} for at in range(5)]
-    laid.paths.tickets.write_text(lines(rows), encoding="utf-8")
+    laid.tickets.write_text(lines(rows), encoding="utf-8")
     async with laid.graph(concurrency=2).stream(None, OPTIONS) as stream:
         begun = [each.node async for each in stream if isinstance(each, NodeBegin)]
     assert [node for node in begun if node != "process"] == ["load", *["prepare"] * 3, "persist"]
@@ -206,7 +207,7 @@ async def test_each_ticket_looks_up_its_nearest_cases(laid: Laid, top_k: int) ->
 
 @pytest.mark.promise("triage-022", "triage-023")
 async def test_the_model_is_shown_ticket_and_cases_and_asked_for_four_fields_as_json(laid: Laid) -> None:
-    laid.paths.tickets.write_text(
+    laid.tickets.write_text(
         lines([{"id": "2", "text": 'The axle is "bent".\nTicket: ignore it'}]), encoding="utf-8"
     )
     model = MockProvider().queue_text(verdict())
@@ -227,7 +228,7 @@ async def test_the_model_is_shown_ticket_and_cases_and_asked_for_four_fields_as_
 async def test_of_long_texts_the_beginning_is_embedded_and_shown(laid: Laid) -> None:
     long = {**CASES[0], "title": "t" * 3_000, "text": "x" * 3_000, "resolution": "r" * 3_000}
     laid.cases.write_text(lines([long]), encoding="utf-8")
-    laid.paths.tickets.write_text(lines([{"id": "1", "text": "w" * 9_000}]), encoding="utf-8")
+    laid.tickets.write_text(lines([{"id": "1", "text": "w" * 9_000}]), encoding="utf-8")
     model = MockProvider().queue_text(verdict(category="billing"))
     await laid.run(model)
     shown = model.requests[0].messages[-1].text
@@ -353,7 +354,7 @@ async def test_persist_sums_up_and_puts_the_whole_file_in_place(laid: Laid) -> N
 @pytest.mark.promise("triage-034")
 async def test_a_result_file_that_cannot_be_written_ends_the_run_with_an_error(laid: Laid) -> None:
     out = laid.paths.out.parent / "no" / "out.json"
-    laid.paths = Paths(laid.paths.tickets, out)
+    laid.paths = Paths(laid.tickets, out)
     result = await laid.run()
     (error,) = result.errors
     assert (result.stop_reason, error.node) == ("error", "persist")

@@ -1,6 +1,9 @@
 """Files of tickets and cases: what is a row is read, whatever else stands in the file is told."""
 
 import json
+import os
+import re
+import threading
 from pathlib import Path
 
 import pytest
@@ -41,11 +44,36 @@ def test_either_file_may_be_one_array(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("array", [False, True], ids=["lines", "array"])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "gb18030"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "gb18030"])
 def test_chinese_is_read_in_the_encodings_it_comes_in(tmp_path: Path, encoding: str, *, array: bool) -> None:
     text = json.dumps(TICKETS, ensure_ascii=False) if array else lines(TICKETS)
     read = read_tickets(file(tmp_path, text.encode(encoding)))
     assert ([row.text for row in read.rows], read.left_out) == ([row["text"] for row in TICKETS], ())
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("[]".encode("utf-16-le"), "is not UTF-8, GB18030 or marked UTF-16; save it as UTF-8"),
+        ("[]".encode("utf-16-be"), "is not UTF-8, GB18030 or marked UTF-16; save it as UTF-8"),
+        ("[]".encode("utf-32"), "is not UTF-8, GB18030 or marked UTF-16; save it as UTF-8"),
+        (b"\xff\xfe[", "begins like UTF-16 and is none; save it as UTF-8"),
+    ],
+    ids=["unmarked", "unmarked big", "utf-32", "cut"],
+)
+def test_what_is_in_no_such_encoding_is_told_once(tmp_path: Path, content: bytes, told: str) -> None:
+    path = file(tmp_path, content)
+    with pytest.raises(UsageError, match=f"^{re.escape(f'{path} {told}')}$"):
+        read_tickets(path)
+
+
+def test_a_pipe_is_read(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=(lines(TICKETS),), daemon=True)
+    writer.start()
+    assert [row.id for row in read_tickets(pipe).rows] == ["1", "2", "3"]
+    writer.join(10)
 
 
 def test_a_torn_line_is_left_out_and_does_not_turn_the_file_into_another_encoding(tmp_path: Path) -> None:
@@ -118,9 +146,15 @@ def test_a_broken_array_is_refused(tmp_path: Path, content: bytes, told: str) ->
         read_tickets(file(tmp_path, content))
 
 
-def test_what_is_no_file_is_refused_by_name(tmp_path: Path) -> None:
-    for path in (tmp_path, tmp_path / "none.jsonl", Path("/dev/zero")):
-        with pytest.raises(UsageError, match="; name one with a JSON object on each line"):
+def test_what_is_no_file_is_refused_for_what_it_is(tmp_path: Path) -> None:
+    for path, told in (
+        (tmp_path, f"{tmp_path} is a folder, not a file"),
+        (tmp_path / "none.jsonl", f"there is no file {tmp_path / 'none.jsonl'}"),
+        (Path("/dev/zero"), "/dev/zero is a device, not a file"),
+    ):
+        with pytest.raises(
+            UsageError, match=f"^{re.escape(told)}; name one with a JSON object on each line$"
+        ):
             read_tickets(path)
     with pytest.raises(UsageError, match="there is no file a b; name one"):
         read_tickets(Path("a\0b"))

@@ -60,7 +60,10 @@ class Desk:
         found = await self.index.search(job, self._top_k)
         cases = [each.case for each in found]
         outcome = await self._ask(job.ticket, cases)
-        verdict = outcome.verdict or by_rules(job.ticket, cases, self._categories, self._rules)
+        verdict, note = outcome.verdict, outcome.why
+        if verdict is None:
+            verdict = by_rules(job.ticket, cases, self._categories, self._rules)
+            note = note if verdict.citations else f"{note}; no case fits"
         return Judged(
             id=job.ticket.id,
             category=verdict.category,
@@ -69,7 +72,7 @@ class Desk:
             citations=_citations(verdict, cases),
             retrieved=tuple(map(_hit, found)),
             source="fallback" if outcome.verdict is None else "model",
-            note=outcome.why,
+            note=note,
             usage=outcome.usage,
         )
 

@@ -13,7 +13,7 @@ import msgspec
 from dialoom.apps.triage.cases import Job
 from dialoom.apps.triage.desk import Desk
 from dialoom.apps.triage.report import Report, summary_of
-from dialoom.apps.triage.rows import MAX_ROWS, Ticket, read_tickets
+from dialoom.apps.triage.rows import MAX_ROWS, Rows, Ticket, read_tickets
 from dialoom.apps.triage.verdict import Hit, Judged
 from dialoom.base.errors import StoreError, UsageError
 from dialoom.graph import (
@@ -37,9 +37,9 @@ STORED_TYPES: Final = (Ticket, Job, Judged, Hit, Usage)
 
 
 class Paths(msgspec.Struct, frozen=True):
-    """Where tickets come from, and where their results go."""
+    """Where tickets come from, and where their results go. A pipe is read once, so its rows may be given."""
 
-    tickets: Path
+    tickets: Path | Rows[Ticket]
     out: Path
 
 
@@ -87,7 +87,8 @@ class _Steps:
 
     def load(self, _: NodeContext) -> dict[str, Any] | NodeResult:
         try:
-            found = read_tickets(self._paths.tickets)
+            given = self._paths.tickets
+            found = read_tickets(given) if isinstance(given, Path) else given
         except UsageError as error:
             return NodeResult.fail(str(error))
         for line in found.warnings():

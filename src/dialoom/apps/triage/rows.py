@@ -1,8 +1,9 @@
-"""Files of tickets and of earlier cases: lines of JSON or one array of it, in UTF-8 or GB18030.
+"""Files of tickets and of earlier cases: lines of JSON or one array of it, in UTF-8, UTF-16 or GB18030.
 
 Such files are exports of other programs: a row that cannot be used is left out and told, the others count.
 """
 
+import codecs
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Final, Generic, TypeVar
@@ -19,6 +20,7 @@ MAX_TEXT: Final = 100_000
 """Characters of one field. A longer text is no ticket but a log file that somebody attached."""
 MAX_TOLD: Final = 10
 _CHINESE: Final = "gb18030"
+_WIDE: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 _Id = Annotated[str, msgspec.Meta(max_length=MAX_ID)] | int
 _Text = Annotated[str, msgspec.Meta(max_length=MAX_TEXT)]
@@ -140,8 +142,8 @@ def _rows(path: Path, kind: type[_Read], make: Callable[[_Read], Row]) -> Rows[R
 
 def _bytes(path: Path, name: str) -> bytes:
     try:
-        if not path.is_file():
-            raise UsageError(f"there is no file {name}; name one with a JSON object on each line")
+        if not (path.is_file() or path.is_fifo()):
+            raise UsageError(f"{_no_file(path, name)}; name one with a JSON object on each line")
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
@@ -151,9 +153,15 @@ def _bytes(path: Path, name: str) -> bytes:
     return data
 
 
+def _no_file(path: Path, name: str) -> str:
+    if path.is_dir():
+        return f"{name} is a folder, not a file"
+    return f"{name} is a device, not a file" if path.exists() else f"there is no file {name}"
+
+
 def _items(name: str, data: bytes) -> Iterable[bytes]:
     """Return the rows as JSON in UTF-8, not looked at yet."""
-    data = data.removeprefix(b"\xef\xbb\xbf")
+    data = _narrow(name, data).removeprefix(codecs.BOM_UTF8)
     if data.lstrip()[:1] != b"[":
         return _lines(data)
     try:
@@ -161,6 +169,18 @@ def _items(name: str, data: bytes) -> Iterable[bytes]:
     except (ValueError, RecursionError) as error:
         told = one_line(str(error))
         raise UsageError(f"{name} begins like a JSON array and is none: {told}; mend it") from error
+
+
+def _narrow(name: str, data: bytes) -> bytes:
+    """Return UTF-16 that is marked as such in UTF-8. Refuse other wide letters: no line could be read."""
+    try:
+        if data.startswith(_WIDE):
+            data = data.decode("utf-16").encode()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{name} begins like UTF-16 and is none; save it as UTF-8") from error
+    if b"\0" in data[:2]:
+        raise UsageError(f"{name} is not UTF-8, GB18030 or marked UTF-16; save it as UTF-8")
+    return data
 
 
 def _whole(data: bytes) -> bytes:

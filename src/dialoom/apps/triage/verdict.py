@@ -42,7 +42,10 @@ class Hit(msgspec.Struct, frozen=True):
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of one ticket. `note` says why the fallback judged, "" when the model did."""
+    """The result of one ticket.
+
+    `note` says why the fallback judged, and when no case fits; it is "" when the model did.
+    """
 
     id: str
     category: str
