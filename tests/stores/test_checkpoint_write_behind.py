@@ -1,6 +1,6 @@
 """Saves that do not wait: the contract still holds, and what fails later is told."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from threading import Event, Thread
 
@@ -33,6 +33,17 @@ class Gated(SqliteCheckpointStore):
             self.groups.append(len(group))
             if self.broken is not None:
                 raise self.broken
+        return super().commit(group)
+
+
+class Fed(SqliteCheckpointStore):
+    """A store at which, with each group that is committed, something else is there to be saved."""
+
+    feed: Callable[[], None] | None = None
+
+    def commit(self, group: Sequence[Saving]) -> Sequence[Exception | None]:
+        if self.feed is not None:
+            self.feed()
         return super().commit(group)
 
 
@@ -116,6 +127,116 @@ def test_a_save_waits_for_room_when_64_wait(gated: Gated) -> None:
         assert store.load("alice") == checkpoints[-1]
 
 
+def fill(store: Behind, gated: Gated) -> None:
+    """Have 64 checkpoints of bob wait behind one that is being written."""
+    saved = [checkpoint_after(None, "b1", thread_id="bob")]
+    for at in range(2, QUEUE + 3):
+        saved.append(checkpoint_after(saved[-1], f"b{at}", thread_id="bob"))
+    store.save(saved[0])
+    store.save(saved[1])
+    wait_for(gated.at_gate)
+    for checkpoint in saved[2:]:
+        store.save(checkpoint)
+
+
+def saving(store: Behind, checkpoint: Checkpoint, told: list[Exception | None]) -> Thread:
+    """Save on a thread of its own that waits for room, and note what is told."""
+
+    def save() -> None:
+        try:
+            store.save(checkpoint)
+        except StoreError as error:
+            told.append(error)
+        else:
+            told.append(None)
+
+    thread = Thread(target=save)
+    thread.start()
+    thread.join(0.05)
+    return thread
+
+
+def test_of_two_who_wait_for_room_with_the_same_version_one_is_refused_at_once(gated: Gated) -> None:
+    first = many(1)[0]
+    told: list[Exception | None] = []
+    with WriteBehindStore(gated) as store:
+        store.save(first)
+        fill(store, gated)
+        rivals = [checkpoint_after(first, name, say(name)) for name in ("one", "two")]
+        waiting = [saving(store, rival, told) for rival in rivals]
+        assert told == []
+        gated.gate.set()
+        for thread in waiting:
+            thread.join(PATIENCE)
+        assert sorted(type(each).__name__ for each in told) == ["ConflictError", "NoneType"]
+        winner = store.load("alice")
+        assert winner in rivals
+        last = checkpoint_after(winner, "c3", say("on"))
+        store.save(last)
+        store.flush()
+        assert list(store.history("alice")) == [last, winner, first]
+
+
+def test_who_waits_for_room_is_told_what_failed_meanwhile(gated: Gated) -> None:
+    checkpoints = many(QUEUE + 3)
+    told: list[Exception | None] = []
+    gated.broken = StoreError("disk full")
+    with WriteBehindStore(gated) as store:
+        store.save(checkpoints[0])
+        store.save(checkpoints[1])
+        wait_for(gated.at_gate)
+        for checkpoint in checkpoints[2:-1]:
+            store.save(checkpoint)
+        waiting = saving(store, checkpoints[-1], told)
+        gated.gate.set()
+        waiting.join(PATIENCE)
+        assert [str(each) for each in told] == ["disk full"]
+        assert gated.groups == [1]
+
+
+def test_what_is_saved_while_the_disk_is_busy_is_committed_though_nobody_saves_again(gated: Gated) -> None:
+    checkpoints = many(3)
+    with WriteBehindStore(gated) as store:
+        store.save(checkpoints[0])
+        store.save(checkpoints[1])
+        wait_for(gated.at_gate)
+        gated.at_gate.clear()
+        store.save(checkpoints[2])
+        gated.gate.set()
+        wait_for(gated.at_gate)
+        store.flush()
+        assert gated.groups == [1, 1]
+
+
+def test_who_reads_or_begins_a_thread_does_not_wait_for_what_others_save_later(tmp_path: Path) -> None:
+    with Fed(tmp_path / "threads.db") as fed, WriteBehindStore(fed) as store:
+        newest = checkpoint_after(None, "b1", thread_id="bob")
+        store.save(newest)
+
+        def save_next() -> None:
+            nonlocal newest
+            newest = checkpoint_after(newest, f"b{newest.version + 1}", thread_id="bob")
+            store.save(newest)
+
+        fed.feed = save_next
+        save_next()
+        done: list[object] = []
+
+        def use() -> None:
+            store.save(many(1)[0])
+            store.flush()
+            done.extend([store.load("alice"), [*store.threads()]])
+            store.erase_thread("alice")
+            done.append(store.load("alice"))
+
+        user = Thread(target=use)
+        user.start()
+        user.join(PATIENCE)
+        fed.feed = None
+        user.join(PATIENCE)
+        assert done == [many(1)[0], ["alice", "bob"], None]
+
+
 def test_exit_writes_when_it_is_asked_to(gated: Gated) -> None:
     checkpoints = many(5)
     gated.gate.set()
@@ -143,6 +264,7 @@ def test_what_fails_later_is_told_by_the_next_save_and_nothing_follows_it(
         with pytest.raises(type(error), match=str(error)):
             store.flush()
         gated.broken = None
+        assert gated.groups == [1]
         with pytest.raises(ConflictError):
             store.save(checkpoints[3])
         assert store.load("alice") == checkpoints[0]

@@ -48,7 +48,8 @@ class WriteBehindStore(Generic[S]):
         self._heads: dict[str, tuple[int, str]] = {}
         self._failed: dict[str, Exception] = {}
         self._wanted = False
-        self._busy = False
+        self._begun = 0
+        self._ended = 0
         self._closed = False
         # a daemon: a program that forgets to close still ends
         self._thread = Thread(target=self._write_on, name="dialoom-behind", daemon=True)
@@ -84,19 +85,20 @@ class WriteBehindStore(Generic[S]):
         item = self._store.prepare(checkpoint)
         thread_id = checkpoint.thread_id
         with self._changed:
-            self._check_open()
-            self._raise_failure(thread_id)
-            head = self._heads.get(thread_id)
-            if head != (checkpoint.version - 1, checkpoint.parent_id):
-                self._save_now(checkpoint)
-                return
-            while len(self._waiting) >= self._room:
+            while True:
+                # all of it again after a wait: others were let in meanwhile
+                self._check_open()
+                self._raise_failure(thread_id)
+                if self._heads.get(thread_id) != (checkpoint.version - 1, checkpoint.parent_id):
+                    self._save_now(checkpoint)
+                    return
+                if len(self._waiting) < self._room:
+                    break
                 self._wake()
                 self._changed.wait()
-            self._raise_failure(thread_id)
             self._waiting.append((thread_id, item))
             self._heads[thread_id] = (checkpoint.version, checkpoint.id)
-            if self._eager and not self._busy:
+            if self._eager and self._begun == self._ended:
                 self._wake()
 
     def load(self, thread_id: str, checkpoint_id: str | None = None) -> Checkpoint | None:
@@ -114,17 +116,29 @@ class WriteBehindStore(Generic[S]):
     def erase_thread(self, thread_id: str) -> None:
         with self._changed:
             self._check_open()
-            self._drain()
-            self._heads.pop(thread_id, None)
+            self._take_head(thread_id)
             self._failed.pop(thread_id, None)
             self._store.erase_thread(thread_id)
 
     def _save_now(self, checkpoint: Checkpoint) -> None:
         """Let the store decide about the first of a thread, a branch, a repetition and a late writer."""
-        self._drain()
+        newest = self._take_head(checkpoint.thread_id)
+        self._raise_failure(checkpoint.thread_id)
         self._store.save(checkpoint)
-        head = self._heads.get(checkpoint.thread_id, (0, ""))
-        self._heads[checkpoint.thread_id] = max(head, (checkpoint.version, checkpoint.id))
+        if checkpoint.version > newest:
+            self._heads[checkpoint.thread_id] = (checkpoint.version, checkpoint.id)
+
+    def _take_head(self, thread_id: str) -> int:
+        """Wait until nothing of a thread waits, and return the newest version that did or was known.
+
+        A thread without a head is saved to by `_save_now` alone, so nothing of it is queued meanwhile.
+        """
+        newest = 0
+        while True:
+            newest = max(newest, self._heads.pop(thread_id, (0, ""))[0])
+            self._drain()
+            if thread_id not in self._heads:
+                return newest
 
     def _settle(self) -> None:
         with self._changed:
@@ -132,9 +146,11 @@ class WriteBehindStore(Generic[S]):
             self._drain()
 
     def _drain(self) -> None:
-        """Wait, holding the condition, until nothing waits and nothing is being written."""
-        while self._waiting or self._busy:
-            self._wake()
+        """Wait, holding the condition, until what waits now is written, but not what comes later."""
+        last = self._begun + bool(self._waiting)  # a group takes all that waits
+        while self._ended < last:
+            if self._begun < last:
+                self._wake()
             self._changed.wait()
 
     def _wake(self) -> None:
@@ -158,21 +174,21 @@ class WriteBehindStore(Generic[S]):
     def _write_on(self) -> None:
         while True:
             with self._changed:
-                self._busy = False
+                self._ended = self._begun
                 self._changed.notify_all()
-                while not (self._wanted or self._closed):
+                while not (self._wanted or self._closed or (self._eager and self._waiting)):
                     self._changed.wait()
-                if not self._waiting and self._closed:
+                if not (self._waiting or self._wanted):
                     return
                 group = [*self._waiting]
                 self._waiting.clear()
                 self._wanted = False
-                self._busy = True
+                self._begun += 1
             self._commit(group)
 
     def _commit(self, group: Sequence[tuple[str, S]]) -> None:
         try:
-            errors = self._store.commit([item for _, item in group])
+            errors = self._store.commit([item for _, item in group]) if group else ()
         except Exception as error:  # noqa: BLE001 - seam: stores are foreign code; the next save tells
             errors = [error] * len(group)
         with self._changed:
