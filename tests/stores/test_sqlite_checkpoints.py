@@ -85,6 +85,14 @@ def damage(path: Path, statement: str, *values: object) -> None:
         ("UPDATE checkpoint SET body = x'' WHERE id = 'c1'", "checkpoint 1 of thread 'alice'"),
         ("DELETE FROM checkpoint WHERE id = 'c2'", "checkpoint 3 of thread 'alice'"),
         ("DELETE FROM checkpoint WHERE id = 'c1'", "checkpoint 2 of thread 'alice'"),
+        ("UPDATE checkpoint SET body = 'text' WHERE id = 'c2'", "checkpoint 2 of thread 'alice'"),
+        ("UPDATE checkpoint SET body = 5 WHERE id = 'c3'", "checkpoint 3 of thread 'alice'"),
+        ("UPDATE checkpoint SET id = x'00' WHERE id = 'c3'", "checkpoint 3 of thread 'alice'"),
+        ("UPDATE checkpoint SET created = 'noon' WHERE id = 'c3'", "checkpoint 3 of thread 'alice'"),
+        ("UPDATE checkpoint SET base = 'one' WHERE id = 'c3'", "checkpoint 3 of thread 'alice'"),
+        ("UPDATE checkpoint SET base = x'31' WHERE id = 'c3'", "checkpoint 3 of thread 'alice'"),
+        ("UPDATE checkpoint SET base = 1.5 WHERE id = 'c3'", "checkpoint 2 of thread 'alice'"),
+        ("UPDATE checkpoint SET base = 9 WHERE id = 'c3'", "checkpoint 3 of thread 'alice'"),
     ],
 )
 def test_a_damaged_row_is_named_and_other_threads_are_readable(path: Path, statement: str, told: str) -> None:
@@ -373,18 +381,20 @@ def test_a_file_that_cannot_be_brought_up_is_left_as_it_is(path: Path) -> None:
 @given(data=st.data())
 @settings(max_examples=60)
 def test_a_group_comes_to_the_same_as_its_saves_one_by_one(data: st.DataObject) -> None:
-    """Random saves of two threads: new, repeated, late, branching, large enough for snapshots."""
+    """Random saves of two threads: new, repeated, late, early, beginning again, branching, with snapshots."""
     saves: list[Checkpoint] = []
     for at in range(data.draw(st.integers(2, 40), label="saves")):
         thread_id = data.draw(st.sampled_from(["alice", "bob"]))
         known = [each for each in saves if each.thread_id == thread_id]
-        way = data.draw(st.sampled_from(["on", "on", "on", "on", "again", "late", "branch"]))
+        way = data.draw(st.sampled_from(["on", "on", "on", "on", "again", "late", "early", "anew", "branch"]))
         if way == "again" and known:
             saves.append(data.draw(st.sampled_from(known)))
             continue
         newest = max(known, key=lambda each: each.version, default=None)
         parent = data.draw(st.sampled_from(known)) if way in {"late", "branch"} and known else newest
-        version = newest.version + 1 if way == "branch" and newest else None
+        ahead = {"branch": 1, "anew": 1, "early": 2}.get(way)
+        version = newest.version + ahead if ahead and newest else None
+        parent = None if way == "anew" else parent
         words = say("x" * data.draw(st.sampled_from([1, 1, 30_000])))
         saves.append(checkpoint_after(parent, f"c{at}", words, version=version, thread_id=thread_id))
     cut = data.draw(st.integers(0, len(saves)), label="first group")

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 from dialoom.base.clock import SYSTEM_CLOCK, Clock
 from dialoom.base.errors import StoreError
@@ -15,7 +15,6 @@ from dialoom.graph.codec import UnreadableError
 from dialoom.graph.codec_types import TypeCodec
 from dialoom.graph.retention import check_retention, first_kept
 from dialoom.stores.checkpoint_chain import (
-    Head,
     after,
     check_next,
     is_delta,
@@ -27,6 +26,9 @@ from dialoom.stores.group_commit import GroupCommit
 from dialoom.stores.jsonl_lines import LineCodec, checked, summed
 from dialoom.stores.jsonl_log import Entry, JsonlLog
 from dialoom.stores.sealing import Sealer
+
+_NOT_YET: Final = -1
+"""Where a checkpoint is that is about to be appended."""
 
 
 class Saving(NamedTuple):
@@ -41,9 +43,10 @@ class JsonlCheckpointStore:
 
     A save appends lines and returns when they are on the disk, unless `fsync` is False: then a power cut may
     take the last ones, though `kill -9` does not. A line that a crash cut short is dropped before the next
-    save; any other damage raises UnreadableError naming the line, and nothing is written. A file in the older
-    form, one JSON array, is read as it is and rewritten at the first save. The file is rewritten only by
-    `prune`, `erase_thread` and `compact`.
+    save. Any other damage raises UnreadableError, naming the line: for its thread, of which what is before it
+    can be loaded by id, or for all, when the line does not say whose it is. A file in the older form, one
+    JSON array, is read as it is and rewritten at the first save. The file is rewritten only by `prune`,
+    `erase_thread` and `compact`, which copy a damaged thread as it is.
     """
 
     blocking = True
@@ -97,8 +100,8 @@ class JsonlCheckpointStore:
         try:
             with self._writing():
                 lines: list[bytes] = []
-                heads: dict[str, Head] = {}
-                refusals = [self._attempt(each, heads, lines) for each in group]
+                added: dict[str, list[Entry]] = {}
+                refusals = [self._attempt(each, added, lines) for each in group]
                 if lines:
                     self._log.append(lines)
         except StoreError as error:
@@ -107,9 +110,12 @@ class JsonlCheckpointStore:
 
     def load(self, thread_id: str, checkpoint_id: str | None = None) -> Checkpoint | None:
         with self._reading():
-            entries = self._log.entries(thread_id)
-            found = len(entries) - 1 if checkpoint_id is None else _place_of(entries, checkpoint_id)
-            return None if found is None or found < 0 else self._chain(entries, found)[-1]
+            entries = self._log.before_damage(thread_id)
+            found = None if checkpoint_id is None else _place_of(entries, checkpoint_id)
+            if found is None:
+                entries = self._log.entries(thread_id)
+                found = len(entries) - 1 if checkpoint_id is None else -1
+            return None if found < 0 else self._chain(entries, found)[-1]
 
     def history(self, thread_id: str) -> Iterator[Checkpoint]:
         upto: int | None = None
@@ -130,7 +136,7 @@ class JsonlCheckpointStore:
     def erase_thread(self, thread_id: str) -> None:
         """Forget all of a thread, in the file too. Does nothing when there is none."""
         with self._writing():
-            if self._log.entries(thread_id):
+            if thread_id in self._log.threads:
                 self._rewrite(lambda name: () if name == thread_id else self._log.lines(name))
 
     def prune(
@@ -139,49 +145,64 @@ class JsonlCheckpointStore:
         check_retention(keep_last, max_age)
         since = None if max_age is None else self._clock.now() - max_age
         with self._writing():
+            names = self._log.threads if thread_id is None else [thread_id]
             first = {
                 name: first_kept([each.created for each in self._log.entries(name)], keep_last, since)
-                for name in self._log.threads
-                if thread_id in (None, name)
+                for name in names
+                if self._log.is_whole(name) or thread_id is not None
             }
             if any(first.values()):
-                self._rewrite(lambda name: self._lines_from(self._log.entries(name), first.get(name, 0)))
+                self._rewrite(
+                    lambda name: (
+                        self._lines_from(self._log.entries(name), first[name])
+                        if first.get(name)
+                        else self._log.lines(name)
+                    )
+                )
         return sum(first.values())
 
     def compact(self) -> None:
         """Write the file anew, with nothing in it but checkpoints and a checksum on each."""
         with self._writing():
-            self._rewrite(lambda name: (summed(checked(line)) for line in self._log.lines(name)))
+            self._rewrite(
+                lambda name: (
+                    summed(checked(line)) if self._log.is_whole(name) else line
+                    for line in self._log.lines(name)
+                )
+            )
 
-    def _attempt(self, saving: Saving, heads: dict[str, Head], lines: list[bytes]) -> StoreError | None:
+    def _attempt(
+        self, saving: Saving, added: dict[str, list[Entry]], lines: list[bytes]
+    ) -> StoreError | None:
         """Add the line of one to `lines`, unless it is held; returns why it is refused."""
         try:
-            line = self._line_of(saving, heads)
+            line = self._line_of(saving, added)
         except StoreError as refusal:
             return refusal
         if line is not None:
             lines.append(line)
         return None
 
-    def _line_of(self, saving: Saving, heads: dict[str, Head]) -> bytes | None:
+    def _line_of(self, saving: Saving, added: dict[str, list[Entry]]) -> bytes | None:
         checkpoint, line = saving
         entries = self._log.entries(checkpoint.thread_id)
-        if _is_held(entries, checkpoint):
+        mine = added.setdefault(checkpoint.thread_id, [])
+        if _is_held(entries, checkpoint) or _is_held(mine, checkpoint):
             return None
-        head = heads.get(checkpoint.thread_id) or (entries[-1].head if entries else None)
+        newest = mine or entries
+        head = newest[-1].head if newest else None
         check_next(checkpoint.thread_id, head, checkpoint)
-        self._check_parent(entries, head, checkpoint)
+        self._check_parent((mine, entries), checkpoint)
         delta = is_delta(head, checkpoint, len(line))
         if not delta:
             line = self._codec.write(checkpoint, full=True)
-        heads[checkpoint.thread_id] = after(head, checkpoint, len(line), delta=delta)
+        head = after(head, checkpoint, len(line), delta=delta)
+        mine.append(Entry(head, checkpoint.created, _NOT_YET, len(line)))
         return line
 
-    def _check_parent(self, entries: Sequence[Entry], head: Head | None, checkpoint: Checkpoint) -> None:
+    def _check_parent(self, known: Iterable[Sequence[Entry]], checkpoint: Checkpoint) -> None:
         parent = checkpoint.parent_id
-        if parent is None or (head is not None and parent == head.id):
-            return
-        if _place_of(entries, parent) is None:
+        if parent is not None and all(_place_of(entries, parent) is None for entries in known):
             raise missing_parent(checkpoint)
 
     def _chain(self, entries: Sequence[Entry], at: int) -> list[Checkpoint]:
@@ -200,7 +221,7 @@ class JsonlCheckpointStore:
 
     def _lines_from(self, entries: Sequence[Entry], first: int) -> Iterator[bytes]:
         """Return the lines from the entry at `first` on, which then holds the state it was folded to."""
-        if first and entries[first].head.base != entries[first].head.version:
+        if entries[first].head.base != entries[first].head.version:
             yield self._codec.write(self._chain(entries, first)[-1], full=True)
             first += 1
         for entry in entries[first:]:

@@ -1,6 +1,7 @@
 """Lines of a file of checkpoints: a JSON object each, with a checksum over the rest of it in front."""
 
 import base64
+import re
 import zlib
 from collections.abc import Iterable
 from typing import Any, Final
@@ -16,6 +17,9 @@ from dialoom.stores.sealing import Sealer
 
 _SUMMED: Final = b'{"crc":"'
 _SUM_END: Final = len(_SUMMED) + 8
+_MEMBER: Final = rb'"(?:id|thread_id|version|parent_id|created)":(?:"(?:[^"\\]|\\.)*"|[^",{}\[\]]+),'
+_BEGINNING: Final = re.compile(rb'\{(?:"crc":"[^"]{8}",)?((?:%s){4,5})' % _MEMBER)
+_NOT_OF_ONE_LINE: Final = re.compile(rb'.\{"crc":"|[\x00-\x1f]|[^}]\Z', re.DOTALL)
 _IN_THE_OPEN: Final = frozenset({"id", "thread_id", "version", "parent_id", "created"})
 
 
@@ -89,6 +93,21 @@ def read_header(body: bytes) -> Header:
         raise UnreadableError("it is no checkpoint") from error
 
 
+def told_by_damaged(line: bytes) -> Header | None:
+    """Return what a damaged line still says of itself in the place where our lines begin with it.
+
+    None unless all of that is whole JSON and the line shows no sign of being several, or a piece of one.
+    """
+    line = line.removesuffix(b"\n")
+    begun = _BEGINNING.match(line)
+    if begun is None or _NOT_OF_ONE_LINE.search(line) is not None:
+        return None
+    try:
+        return msgspec.json.decode(b"{%s}" % begun[1].removesuffix(b","), type=_Beginning).header()
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
 def lines_of_array(text: bytes) -> list[bytes]:
     """Return the lines that stand for a file in the older form: one JSON array of checkpoints.
 
@@ -121,6 +140,24 @@ def lines_of_array(text: bytes) -> list[bytes]:
         }
         lines.append(summed(msgspec.json.encode(body)))
     return lines
+
+
+class _Beginning(msgspec.Struct, frozen=True, kw_only=True):
+    """What our lines begin with; only the time may be further on."""
+
+    id: str
+    thread_id: str
+    version: int
+    parent_id: str | None
+
+    def header(self) -> Header:
+        return Header(
+            id=self.id,
+            thread_id=self.thread_id,
+            version=self.version,
+            parent_id=self.parent_id,
+            created=0.0,
+        )
 
 
 class _Older(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from dialoom.base.files import PRIVATE, sync_folder, take_mode
 from dialoom.graph.codec import MAX_BYTES, UnreadableError
 from dialoom.stores.checkpoint_chain import Head
-from dialoom.stores.jsonl_lines import Header, checked, lines_of_array, read_header
+from dialoom.stores.jsonl_lines import Header, checked, lines_of_array, read_header, told_by_damaged
 
 _BLOCK: Final = 1024 * 1024
 
@@ -20,6 +20,13 @@ class Entry(NamedTuple):
     created: float
     start: int
     length: int
+
+
+class Damage(NamedTuple):
+    """What keeps a thread from being read, and where its lines from there on are: start and length."""
+
+    told: str
+    spans: list[tuple[int, int]]
 
 
 class JsonlLog:
@@ -43,28 +50,46 @@ class JsonlLog:
 
     @property
     def threads(self) -> Iterable[str]:
-        return self._entries.keys()
+        return self._entries.keys() | self._damage.keys()
+
+    def is_whole(self, thread_id: str) -> bool:
+        return thread_id not in self._damage
 
     def entries(self, thread_id: str) -> Sequence[Entry]:
-        """Return the checkpoints of a thread, oldest first."""
+        """Return the checkpoints of a thread, oldest first. Raises UnreadableError when one is damaged."""
+        damage = self._damage.get(thread_id)
+        if damage is not None:
+            raise UnreadableError(damage.told)
+        return self.before_damage(thread_id)
+
+    def before_damage(self, thread_id: str) -> Sequence[Entry]:
+        """Return what of a thread stands before its first damaged line; all, when there is none."""
         return self._entries.get(thread_id, ())
 
     def lines(self, thread_id: str) -> Iterator[bytes]:
-        return (self.line(entry) for entry in self.entries(thread_id))
+        """Return the lines of a thread as they are, the damaged ones too."""
+        for entry in self.before_damage(thread_id):
+            yield self.line(entry)
+        damage = self._damage.get(thread_id)
+        for start, length in () if damage is None else damage.spans:
+            yield self._at(start, length)
 
     def line(self, entry: Entry) -> bytes:
         """Return the bytes of an entry. Raises UnreadableError when the file no longer has them."""
+        return self._at(entry.start, entry.length)
+
+    def _at(self, start: int, length: int) -> bytes:
         if self._older is not None:
-            return self._older[entry.start : entry.start + entry.length]
-        assert self._descriptor is not None, "an entry was read from it"
-        os.lseek(self._descriptor, entry.start, os.SEEK_SET)
-        line = b"".join(self._read(entry.length))
-        if len(line) < entry.length:
+            return self._older[start : start + length]
+        assert self._descriptor is not None, "what stands there was read from it"
+        os.lseek(self._descriptor, start, os.SEEK_SET)
+        line = b"".join(self._read(length))
+        if len(line) < length:
             raise UnreadableError("the file was cut off")
         return line
 
     def refresh(self) -> None:
-        """See what others wrote. Raises UnreadableError at a damaged line, naming it."""
+        """See what others wrote. Raises UnreadableError at a damaged line that does not say whose it is."""
         if self._is_other_file():
             self.close()
         if self._descriptor is None:
@@ -155,18 +180,55 @@ class JsonlLog:
         if line.strip():
             try:
                 header = read_header(checked(line))
-                entries = self._entries.setdefault(header.thread_id, [])
-                head = _next_head(entries, header, len(line))
             except UnreadableError as error:
-                raise self._damaged(str(error)) from error
-            entries.append(Entry(head, header.created, self._end, len(line)))
+                self._add_damaged(told_by_damaged(line), len(line), str(error))
+            else:
+                self._add(header, len(line))
         self._end += len(line)
+
+    def _add(self, header: Header, length: int) -> None:
+        if header.thread_id in self._damage:
+            self._damage[header.thread_id].spans.append((self._end, length))
+            return
+        entries = self._entries.setdefault(header.thread_id, [])
+        try:
+            head = _next_head(entries, header, length)
+        except UnreadableError as error:
+            self._end_thread(header.thread_id, length, str(error))
+        else:
+            entries.append(Entry(head, header.created, self._end, length))
+
+    def _add_damaged(self, told: Header | None, length: int, reason: str) -> None:
+        """Let a damaged line end the thread it says it is of, if it follows what is there of that.
+
+        Whose it is may be what is damaged: then a thread would end with an older state, and nobody know.
+        """
+        if told is None:
+            raise self._damaged(reason)
+        if told.thread_id in self._damage:
+            self._damage[told.thread_id].spans.append((self._end, length))
+            return
+        entries = self.before_damage(told.thread_id)
+        newest = (entries[-1].head.version, entries[-1].head.id) if entries else (0, None)
+        if (told.version - 1, told.parent_id) != newest:
+            raise self._damaged(reason)
+        self._end_thread(told.thread_id, length, reason)
+
+    def _end_thread(self, thread_id: str, length: int, reason: str) -> None:
+        entries = self.before_damage(thread_id)
+        before = f"; {entries[-1].head.id!r}, the last before it, can be loaded by its id" if entries else ""
+        told = (
+            f"thread {thread_id!r} cannot be read: line {self._count} of {self._path} (byte {self._end})"
+            f" is damaged: {reason}; restore the file, or erase the thread{before}"
+        )
+        self._damage[thread_id] = Damage(told, [(self._end, length)])
 
     def _damaged(self, reason: str) -> UnreadableError:
         where = f"line {self._count} of {self._path} (byte {self._end})"
         self.close()
         return UnreadableError(
-            f"{where} is damaged: {reason}; restore the file, or cut it off there: all before is whole"
+            f"{where} is damaged: {reason}, and it does not say for sure of which thread it is;"
+            " restore the file, or cut it off there: all before is whole"
         )
 
     def _read(self, limit: int | None) -> Iterator[bytes]:
@@ -181,6 +243,7 @@ class JsonlLog:
 
     def _forget(self) -> None:
         self._entries: dict[str, list[Entry]] = {}
+        self._damage: dict[str, Damage] = {}
         self._end = 0
         self._count = 0
         self._older: bytes | None = None

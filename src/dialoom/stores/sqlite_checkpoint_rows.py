@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from dialoom.graph.checkpoint import Checkpoint
+from dialoom.graph.codec import UnreadableError
 from dialoom.stores.checkpoint_chain import Head
 
 LAST: Final = 4294967295
@@ -35,6 +36,11 @@ class Row(NamedTuple):
     base: int
     body: bytes
 
+    def check(self) -> None:
+        """Raise UnreadableError unless the columns hold what they are for, which SQLite does not see to."""
+        if (type(self.id), type(self.created), type(self.base), type(self.body)) != (str, float, int, bytes):
+            raise UnreadableError("a column holds another kind of value")
+
 
 def place_of(number: int, version: int) -> int:
     """Return where the row of a version is; those of one thread lie side by side, in order."""
@@ -42,7 +48,7 @@ def place_of(number: int, version: int) -> int:
 
 
 def find_spot(connection: sqlite3.Connection, thread_id: str) -> Spot | None:
-    """Return where a thread stands, None when it is not there."""
+    """Return where a thread stands, None when it is not there. Raises UnreadableError for a damaged row."""
     number = find_number(connection, thread_id)
     if number is None:
         return None
@@ -51,10 +57,19 @@ def find_spot(connection: sqlite3.Connection, thread_id: str) -> Spot | None:
         " WHERE place BETWEEN ? AND ? ORDER BY place DESC LIMIT 1",
         (place_of(number, 0), place_of(number, LAST)),
     ).fetchone()
-    return None if found is None else Spot(number, Head(*found))
+    if found is None:
+        return None
+    if [type(each) for each in found] != [int, str, int, int, int]:
+        raise UnreadableError(
+            f"checkpoint {found[0]} of thread {thread_id!r} cannot be gone on from: a column holds another"
+            " kind of value; restore the file, or erase the thread"
+        )
+    return Spot(number, Head(*found))
 
 
 def find_number(connection: sqlite3.Connection, thread_id: str) -> int | None:
+    if not _can_be_there(thread_id):
+        return None
     found = connection.execute("SELECT number FROM thread WHERE id = ?", (thread_id,)).fetchone()
     return None if found is None else found[0]
 
@@ -65,6 +80,8 @@ def find_version(connection: sqlite3.Connection, number: int, checkpoint_id: str
     Looks through the whole thread, a millisecond for thousands: it is asked when a branch begins, while an
     index would cost every superstep a third more.
     """
+    if not _can_be_there(checkpoint_id):
+        return None
     found = connection.execute(
         "SELECT place & 4294967295 FROM checkpoint WHERE place BETWEEN ? AND ? AND id = ?",
         (place_of(number, 0), place_of(number, LAST), checkpoint_id),
@@ -125,9 +142,12 @@ def add_following(connection: sqlite3.Connection, rows: Sequence[tuple[Spot, Che
 
 def read_chain(connection: sqlite3.Connection, thread_id: str, upto: int = LAST) -> Sequence[Row]:
     """Return the row of the newest version up to `upto` and those its state is folded from, oldest first."""
+    if not _can_be_there(thread_id):
+        return ()
+    # the min: a damaged base neither hides the row nor brings in those of another thread
     found = connection.execute(
         "SELECT place & 4294967295, checkpoint.id, created, base, body FROM thread JOIN checkpoint"
-        " ON place BETWEEN (number << 32) + (SELECT base FROM checkpoint"
+        " ON place BETWEEN (number << 32) + (SELECT max(0, min(base, place & 4294967295)) FROM checkpoint"
         "  WHERE place BETWEEN number << 32 AND (number << 32) + ?2 ORDER BY place DESC LIMIT 1)"
         " AND (number << 32) + ?2"
         " WHERE thread.id = ?1 ORDER BY place",
@@ -180,3 +200,8 @@ def rebase(connection: sqlite3.Connection, number: int, version: int, body: byte
 def delete_thread(connection: sqlite3.Connection, number: int) -> None:
     delete_before(connection, number, LAST)
     connection.execute("DELETE FROM thread WHERE number = ?", (number,))
+
+
+def _can_be_there(name: str) -> bool:
+    """Tell whether a name can be stored: one with half a surrogate pair cannot, so nothing has it."""
+    return name.isascii() or not any("\ud800" <= each <= "\udfff" for each in name)

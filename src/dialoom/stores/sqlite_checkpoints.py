@@ -279,6 +279,7 @@ class SqliteCheckpointStore:
             if at:
                 known["parent_id"] = chain[at - 1].id
             try:
+                row.check()
                 if row.version != chain[0].base + at:
                     raise UnreadableError("what it follows is missing")
                 checkpoints.append(self._codec.read(row.body, known))
