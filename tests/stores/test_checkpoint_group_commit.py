@@ -139,6 +139,8 @@ def test_what_follows_a_checkpoint_another_has_rebased_is_folded_from_there(tmp_
         store.save(saved[3])
         assert list(other.history("alice")) == [saved[3], saved[2]]
         assert other.load("alice", "c4") == saved[3]
+    with closing(sqlite3.connect(path)) as file:
+        assert file.execute("SELECT base FROM checkpoint ORDER BY place").fetchall() == [(3,), (3,)]
 
 
 def test_what_is_repeated_or_branched_from_within_a_group_is_as_if_saved_one_by_one(tmp_path: Path) -> None:

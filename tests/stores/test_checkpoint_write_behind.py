@@ -177,6 +177,16 @@ def test_of_two_who_wait_for_room_with_the_same_version_one_is_refused_at_once(g
         assert list(store.history("alice")) == [last, winner, first]
 
 
+def test_an_older_one_that_is_saved_again_lets_no_second_writer_in(gated: Gated) -> None:
+    checkpoints = many(3)
+    gated.gate.set()
+    with WriteBehindStore(gated) as store:
+        for checkpoint in (*checkpoints, checkpoints[0]):
+            store.save(checkpoint)
+        with pytest.raises(ConflictError, match="is at version 3"):
+            store.save(checkpoint_after(checkpoints[0], "rival"))
+
+
 def test_who_waits_for_room_is_told_what_failed_meanwhile(gated: Gated) -> None:
     checkpoints = many(QUEUE + 3)
     told: list[Exception | None] = []

@@ -208,7 +208,6 @@ class SqliteCheckpointStore:
             if (
                 spot is None
                 or checkpoint.version != spot.head.version + 1
-                or checkpoint.parent_id is None
                 or not is_delta(spot.head, checkpoint, blob.size)
             ):
                 break

@@ -88,7 +88,6 @@ class WriteBehindStore(Generic[S]):
             while True:
                 # all of it again after a wait: others were let in meanwhile
                 self._check_open()
-                self._raise_failure(thread_id)
                 if self._heads.get(thread_id) != (checkpoint.version - 1, checkpoint.parent_id):
                     self._save_now(checkpoint)
                     return
@@ -121,7 +120,10 @@ class WriteBehindStore(Generic[S]):
             self._store.erase_thread(thread_id)
 
     def _save_now(self, checkpoint: Checkpoint) -> None:
-        """Let the store decide about the first of a thread, a branch, a repetition and a late writer."""
+        """Let the store decide about the first of a thread, a branch, a repetition and a late writer.
+
+        After a failure too, which takes the head of its thread away, and is told here.
+        """
         newest = self._take_head(checkpoint.thread_id)
         self._raise_failure(checkpoint.thread_id)
         self._store.save(checkpoint)
