@@ -31,6 +31,12 @@ def test_help_names_what_a_command_takes_and_no_opposites(
     assert not set(re.findall(r"--(?:no|empty)-\w+", shown.out)) - {"--no-probe"}
 
 
+@pytest.mark.parametrize("command", ["triage", "doctor", "ask"])
+def test_the_help_says_of_offline_what_is_true_of_every_command(terminal: Terminal, command: str) -> None:
+    told = " ".join(terminal.run(command, "--help").out.replace("│", " ").split())
+    assert "--offline Ask no model, as if there were none." in told
+
+
 DOCS = Path(__file__).parents[2] / "docs"
 
 

@@ -72,6 +72,20 @@ def test_the_answer_is_that_of_the_nearest_case_of_the_category_in_the_language_
     assert (chinese.reply, chinese.citations) == ("您好，感谢您的来信。三个工作日内原路退回。", ["C"])
 
 
+@pytest.mark.parametrize(
+    ("text", "resolution"),
+    [("车轴弯了", "A new axle is sent."), ("The axle is bent", "我们补发一根新的车轴。")],
+)
+def test_a_resolution_in_another_language_is_not_quoted_however_near_its_case(
+    text: str, resolution: str
+) -> None:
+    foreign = Case(id="F", category="damage", title="", text=text, resolution=resolution)
+    assert judged(text, [foreign]).citations == []
+    assert resolution not in judged(text, [foreign]).reply
+    own = Case(id="O", category="product", title="", text=f"{text}?", resolution=text)
+    assert judged(text, [foreign, own]).citations == ["O"]
+
+
 def test_an_answer_of_rules_is_no_longer_than_one_of_a_model() -> None:
     endless = Case(id="L", category="x", title="", text="A bent axle", resolution="b" * 20_000)
     assert len(judged("A bent axle", [endless]).reply) == 10_000
@@ -141,7 +155,15 @@ def test_where_no_case_of_the_language_fits_the_reply_promises_nothing(text: str
         ),
         *(
             (text, "high")
-            for text in ("很危险", "充电时起火", "请尽快处理", "刹车失灵", "我的账号被盗", "我要报警")
+            for text in (
+                "很危险",
+                "充电时起火",
+                "请尽快处理",
+                "刹车失灵",
+                "我的账号被盗",
+                "骑车摔了",
+                "我要报警",
+            )
         ),
         *((text, "high") for text in ("My son was injured.", "This is dangerous", "The battery caught fire")),
         *(
