@@ -128,3 +128,20 @@ def test_keys_that_do_not_fit_are_refused_without_being_shown(keys: dict[str, by
 def test_without_the_package_the_error_says_how_to_install_it() -> None:
     with pytest.raises(MissingExtraError, match=r'run: pip install "dialoom\[encryption\]"'):
         AesGcmSealer(OLD)
+
+
+@needs_cryptography
+def test_a_damaged_encrypted_line_ends_its_thread_alone(tmp_path: Path) -> None:
+    path = tmp_path / "threads.jsonl"
+    bob = checkpoint_after(None, "b", thread_id="bob")
+    with JsonlCheckpointStore(path, sealer=AesGcmSealer(OLD)) as store:
+        first = checkpoint_after(None, "a")
+        for checkpoint in (first, checkpoint_after(first, "a2"), bob):
+            store.save(checkpoint)
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[1] = lines[1].replace(b'"sealed":"', b'"sealed":"A')
+    path.write_bytes(b"".join(lines))
+    with JsonlCheckpointStore(path, sealer=AesGcmSealer(OLD)) as store:
+        with pytest.raises(UnreadableError, match="thread 'alice' cannot be read: line 2 of"):
+            store.load("alice")
+        assert (store.load("alice", "a"), store.load("bob")) == (first, bob)
