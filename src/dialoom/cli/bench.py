@@ -28,6 +28,8 @@ def bench(
     if client:
         options += [f"--client={client}", f"--client-at={Path.cwd()}"]  # its command is meant from here
     if most_cuts is not None:
+        if most_cuts < 0:
+            raise UsageError(f"--most-cuts is {most_cuts}; give 0 or more")
         options.append(f"--most-cuts={most_cuts}")
     command = [sys.executable, "-m", "bench", *names, *(["--json"] if as_json else []), *options]
     with subprocess.Popen(command, cwd=root, stderr=subprocess.PIPE) as child:  # noqa: S603 - our own module
