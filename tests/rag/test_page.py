@@ -20,6 +20,22 @@ def test_a_page_becomes_its_words_with_title_and_headings() -> None:
     assert words == "Home Refund policy foobar ≥ 1 Time to pay 183 Main East AB 12 Last end"
 
 
+@pytest.mark.parametrize("kind", ["<main>{}</main>", "<div role=main>{}</div>", "<article>{}</article>"])
+def test_the_main_mode_keeps_all_of_what_the_page_calls_its_main_part(kind: str) -> None:
+    """Short lists under a heading look like menus to whoever has to guess."""
+    part = """<h1>Collecting</h1><nav><a href=/>Home</a></nav><p>We hold an order for nine days.</p>
+        <h2>What should I bring?</h2><ul><li>the shelf code;</li><li>an identity card.</li></ul>
+        <aside>Ten stamps are a set of reflectors.</aside>"""
+    page = f"<body><nav><a href=/p>Prices</a></nav>{kind.format(part)}<footer>Imprint</footer></body>"
+    document = read_one("a.html", page.encode(), html_mode="main")
+    assert heads(document) == [(1, "Collecting"), (2, "What should I bring?")]
+    assert document.text.split("\n\n")[1:] == [
+        "We hold an order for nine days.",
+        "What should I bring?",
+        "  • the shelf code;\n  • an identity card.",
+    ]
+
+
 def test_the_main_mode_leaves_menus_out() -> None:
     article = "<p>Refunds take three business days after the parcel has come back to us.</p>" * 6
     page = f"<body><nav><ul><li><a href=/>Home</a><li><a href=/p>Prices</a></ul></nav><main>{article}</main>"

@@ -39,6 +39,8 @@ _CHARSETS = frozenset(
 _CHARSET_FAMILIES = ("cp125", "iso8859-", "cp874", "mac-")
 _MARK = "\ufdd0"  # a noncharacter: never in a page, so it can mark where a heading starts
 _INVISIBLE = '[hidden], [style*="display:none"], [style*="display: none"]'
+_MAIN = "main, [role=main]"
+_BESIDE = ":is(main, [role=main], article) :is(nav, aside, footer, [role=navigation])"
 _HEADINGS = "h1, h2, h3, h4, h5, h6"
 _MARKED = re.compile(_MARK + "([1-6])")
 _MOST_HEADINGS = 10_000
@@ -102,10 +104,32 @@ def _read(tree: "HTMLTree", mode: HtmlMode) -> tuple[str, tuple[Heading, ...]]:
         mark = tree.create_text_node(_MARK + str(node.local_name)[1:])
         if mark is not None and node.first_child is not None:
             node.insert_before(mark, node.first_child)
-    text = html2text.extract_plain_text(tree, main_content=mode == "main")
-    if mode == "main" and is_blank(text):  # a page without an article is better read whole than not at all
+    part = _main_part(tree) if mode == "main" else None
+    text = "" if part is None else html2text.extract_plain_text(part)
+    if mode == "main" and is_blank(text):
+        text = html2text.extract_plain_text(tree, main_content=True)
+    if is_blank(text):  # a page without an article is better read whole than not at all
         text = html2text.extract_plain_text(tree)
     return _take_marks(text.replace("\xa0", " "))
+
+
+def _main_part(tree: "HTMLTree") -> "HTMLTree | None":
+    """Return what the page itself says is its main part, without the links beside it; None when it does not.
+
+    To guess what an article is costs words: short lists under a heading look like menus.
+    """
+    from resiliparse.parse.html import DOMNode, HTMLTree
+
+    body = tree.body
+    found: list[DOMNode] = []
+    for kind in (_MAIN, "article"):
+        if body is not None and not found:
+            found = list(body.query_selector_all(kind))
+    if body is None or len(found) != 1:
+        return None
+    for node in body.query_selector_all(_BESIDE):
+        node.decompose()
+    return HTMLTree.parse(str(found[0]))
 
 
 def _take_marks(text: str) -> tuple[str, tuple[Heading, ...]]:
