@@ -75,20 +75,75 @@ async def test_a_connection_that_ended_while_nobody_looked_is_not_used_again() -
             assert await ask(transport, url) == b"ok"
 
 
-async def test_a_request_is_never_sent_twice() -> None:
+@pytest.mark.parametrize("body", [b"", b'{"model": "m"}'])
+async def test_a_kept_connection_that_its_server_leaves_is_replaced_by_a_fresh_one(body: bytes) -> None:
+    """llama.cpp says `Keep-Alive` and closes right after each streamed answer."""
+    asked: list[bytes] = []
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(await reader.readuntil(b"\r\n\r\n"))
+        await reader.readexactly(len(body))
+        writer.write(OK)
+        await reader.readuntil(b"\r\n\r\n")  # the next request is on its way, and not a word more
+
+    async with talking(talk) as port, DirectTransport() as transport:
+        url = f"http://127.0.0.1:{port}/v1"
+        for _ in range(3):
+            request = HttpRequest(method="POST" if body else "GET", url=url, body=body)
+            async with transport.request(request) as response:
+                assert await response.aread(100) == b"ok"
+    assert len(asked) == 3
+
+
+@pytest.mark.parametrize("says", [b"", b"HTTP/1.1 2"])
+async def test_a_request_that_somebody_may_have_worked_on_is_not_sent_again(
+    says: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kept connection that ends later, or in the middle of an answer; and a fresh one that ends at once."""
+    asked: list[bytes] = []
+    if not says:
+        monkeypatch.setattr("dialoom.net.direct.connection.LEFT_SECONDS", 0.0)
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(OK)
+        asked.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(says)
+
+    async with talking(talk) as port, DirectTransport() as transport:
+        url = f"http://127.0.0.1:{port}/v1"
+        assert await ask(transport, url) == b"ok"
+        kind, _ = await trouble(transport, url)
+    assert (kind, len(asked)) == ("closed", 2)
+
+
+async def test_a_fresh_connection_that_ends_at_once_is_not_asked_again() -> None:
+    asked: list[bytes] = []
+
+    async def talk(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
+        asked.append(await reader.readuntil(b"\r\n\r\n"))
+
+    async with talking(talk) as port, DirectTransport() as transport:
+        url = f"http://127.0.0.1:{port}/v1"
+        said = f"{url} closed the connection: Server disconnected without sending a response."
+        assert await trouble(transport, url) == ("closed", said)
+    assert len(asked) == 1
+
+
+async def test_a_kept_connection_that_says_nothing_in_time_is_late_and_no_other_is_asked() -> None:
     asked: list[bytes] = []
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         asked.append(await reader.readuntil(b"\r\n\r\n"))
         writer.write(OK)
-        asked.append(await reader.readuntil(b"\r\n\r\n"))  # and not a word more
+        asked.append(await reader.readuntil(b"\r\n\r\n"))
+        await reader.read()
 
     async with talking(talk) as port, DirectTransport() as transport:
         url = f"http://127.0.0.1:{port}/v1"
         assert await ask(transport, url) == b"ok"
-        said = f"{url} closed the connection: Server disconnected without sending a response."
-        assert await trouble(transport, url) == ("closed", said)
-    assert len(asked) == 2
+        kind, _ = await trouble(transport, url, timeouts=HttpTimeouts(read=0.1))
+    assert (kind, len(asked)) == ("timeout", 2)
 
 
 async def test_words_between_two_exchanges_end_the_connection() -> None:

@@ -15,13 +15,15 @@ class BrokenAnswerError(Exception):
 class Answer:
     """Reads one response; the same bytes give the same body however they are cut.
 
-    `began`: the head is there. `complete`: the body is whole. `reusable`: the connection is then at the
-    beginning of its next response. Each of `pieces` is what one chunk has brought in one read.
+    `silent`: not a byte has come. `began`: the head is there. `complete`: the body is whole. `reusable`: the
+    connection is then at the beginning of its next response. Each of `pieces` is what one chunk has brought
+    in one read.
     """
 
     def __init__(self) -> None:
         self.status = 0
         self.headers: dict[str, str] = {}
+        self.silent = True
         self.began = False
         self.complete = False
         self.reusable = False
@@ -40,6 +42,7 @@ class Answer:
     def feed(self, data: memoryview) -> None:
         """Read on. Raises `BrokenAnswerError`; what had come before it stays in `pieces`."""
         held = len(self.pieces)
+        self.silent = False
         try:
             self._parser.feed_data(data)
         except HttpParserError as error:

@@ -10,13 +10,16 @@ from dialoom.net.direct.place import Place
 READ_BYTES = 32 * 1024
 MAX_UNREAD_BYTES = 256 * 1024
 CLOSE_SECONDS = 1.0
+LEFT_SECONDS = 1.0
+"""Whoever ends a connection so soon has not begun to work on what was asked."""
 
 
 class Connection(asyncio.BufferedProtocol):
     """An asyncio protocol with a read buffer of its own: a fresh one costs more than what is read.
 
-    `answer` is the response under way; `failure` says why there will be no more of it. `closed` is done
-    when the socket is.
+    `answer` is the response under way; `failure` says why there will be no more of it. It `was_left` when
+    that came at once and without a byte: its server was leaving as it was asked. `closed` is done when the
+    socket is.
     """
 
     def __init__(self, place: Place) -> None:
@@ -30,10 +33,14 @@ class Connection(asyncio.BufferedProtocol):
         self._reader: asyncio.Future[None] | None = None
         self._unread = 0
         self._paused = False
+        self._asked_at = 0.0
+        self._aborted = False
+        self.was_left = False
 
     def ask(self, request: bytes) -> Answer:
         """Send a request, whose answer is read from now on."""
         self.answer = Answer()
+        self._asked_at = self._loop.time()
         if self.closed.done():
             self._end(None)
         else:
@@ -72,6 +79,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def abort(self) -> None:
         """Close the socket at once."""
+        self._aborted = True
         if self._transport is not None:
             self._transport.abort()
 
@@ -127,7 +135,10 @@ class Connection(asyncio.BufferedProtocol):
         self._wake()
 
     def _fail(self, error: BrokenAnswerError | OSError) -> None:
-        self.failure = self.failure or error
+        if self.failure is None:
+            self.failure = error
+            soon = self._loop.time() - self._asked_at < LEFT_SECONDS
+            self.was_left = soon and not self._aborted and self.answer is not None and self.answer.silent
         self._wake()
 
     def _wake(self) -> None:

@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Self
 
 from dialoom.net.address import is_loopback
+from dialoom.net.direct.answer import Answer
 from dialoom.net.direct.body import DirectBody, readable
 from dialoom.net.direct.connection import Connection
 from dialoom.net.direct.dial import dial
@@ -15,8 +16,10 @@ from dialoom.net.direct.pool import Pool
 from dialoom.net.httpx2_transport import Httpx2Transport
 from dialoom.net.piecewise import PiecewiseResponse
 from dialoom.net.sendable import sendable_headers
-from dialoom.net.transport import HttpRequest, HttpResponse, HttpTransport
+from dialoom.net.transport import HttpRequest, HttpResponse, HttpTransport, TransportError
 from dialoom.net.trouble import LATE, late, reason_of, unreachable
+
+_Answered = tuple[Connection, Answer, DirectBody]
 
 
 class DirectTransport:
@@ -59,11 +62,8 @@ class DirectTransport:
         total = request.timeouts.total
         ends_at = None if total is None else asyncio.get_running_loop().time() + total
         pool = self._pool()
-        connection = await self._connected(pool, place, request, ends_at)
+        connection, answer, body = await self._answered(pool, place, request, sent, ends_at=ends_at)
         try:
-            answer = connection.ask(sent)
-            body = DirectBody(connection, answer, request, ends_at=ends_at)
-            await body.head()
             async with readable(answer, body, request) as pieces:
                 yield PiecewiseResponse(answer.status, answer.headers, pieces, url=request.url)
         finally:
@@ -72,6 +72,21 @@ class DirectTransport:
             else:
                 await connection.aclose()
 
+    async def _answered(
+        self, pool: Pool, place: Place, request: HttpRequest, sent: bytes, *, ends_at: float | None
+    ) -> _Answered:
+        """Send on a kept connection; on a fresh one when there is none, or when its server had left it."""
+        kept = pool.take(place)
+        if kept is not None:
+            try:
+                return await _ask(kept, request, sent, ends_at)
+            except TransportError:
+                if not kept.was_left:
+                    raise
+        fresh = await self._dialed(place, request, ends_at)
+        pool.add(fresh)
+        return await _ask(fresh, request, sent, ends_at)
+
     def _pool(self) -> Pool:
         loop = asyncio.get_running_loop()
         if loop not in self._pools:
@@ -79,15 +94,6 @@ class DirectTransport:
                 self._pools.pop(ended, None)
             self._pools[loop] = Pool()
         return self._pools[loop]
-
-    async def _connected(
-        self, pool: Pool, place: Place, request: HttpRequest, ends_at: float | None
-    ) -> Connection:
-        connection = pool.take(place)
-        if connection is None:
-            connection = await self._dialed(place, request, ends_at)
-            pool.add(connection)
-        return connection
 
     async def _dialed(self, place: Place, request: HttpRequest, ends_at: float | None) -> Connection:
         loop = asyncio.get_running_loop()
@@ -120,3 +126,15 @@ class DirectTransport:
             named = getproxies()
             self._proxied[scheme] = bool(named.get(scheme) or named.get("all"))
         return self._proxied[scheme]
+
+
+async def _ask(connection: Connection, request: HttpRequest, sent: bytes, ends_at: float | None) -> _Answered:
+    """Return an answer that has begun. Raises `TransportError`, and closes the connection."""
+    answer = connection.ask(sent)
+    body = DirectBody(connection, answer, request, ends_at=ends_at)
+    try:
+        await body.head()
+    except BaseException:
+        await connection.aclose()
+        raise
+    return connection, answer, body
