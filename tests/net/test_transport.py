@@ -143,6 +143,37 @@ async def test_another_machine_is_asked_through_the_proxy_of_the_environment(
     assert proxy.requests[0].path == "http://models.example/v1"
 
 
+async def test_a_proxy_that_is_not_there_is_named_without_its_password(
+    monkeypatch: pytest.MonkeyPatch, new_transport: NewTransport
+) -> None:
+    port = free_port()
+    for name in ("HTTP_PROXY", "http_proxy"):
+        monkeypatch.setenv(name, f"http://ann:secret@127.0.0.1:{port}")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    error = await trouble(get("http://models.example/v1"), new_transport)
+    way = f"through the proxy http://127.0.0.1:{port} that the environment names"
+    said = f"cannot reach http://models.example/v1: connection refused ({way})"
+    assert (error.kind, str(error)) == ("connect", said)
+
+
+@pytest.mark.parametrize("proxy", ["garbage://ann:secret@proxy.example", "socks5://127.0.0.1:1080"])
+async def test_a_proxy_that_cannot_be_used_is_told_with_the_variables_to_correct(
+    proxy: str, monkeypatch: pytest.MonkeyPatch, new_transport: NewTransport
+) -> None:
+    for name in ("HTTPS_PROXY", "https_proxy"):
+        monkeypatch.setenv(name, proxy)
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    async with new_transport() as transport:
+        with pytest.raises(
+            UsageError, match=r"a proxy that cannot be used .*; correct HTTPS_PROXY"
+        ) as caught:
+            async with transport.request(get("https://models.example/v1")):
+                pass
+    assert "secret" not in str(caught.value)
+
+
 async def test_nobody_listening_is_a_refused_connection(new_transport: NewTransport) -> None:
     port = free_port()
     for host in ("127.0.0.1", "localhost"):
@@ -189,7 +220,7 @@ async def test_tls_to_a_plain_server_fails_as_tls(new_transport: NewTransport) -
     async with blunt_server(b"HTTP/1.1 400 Bad Request\r\n\r\n") as address:
         error = await trouble(get(f"https://{address}"), new_transport)
     assert error.kind == "connect"
-    assert "TLS failed" in str(error)
+    assert "it seems to speak plain http; try http://" in str(error)
 
 
 @pytest.mark.promise("llm-032")

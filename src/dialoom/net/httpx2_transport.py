@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 from weakref import WeakKeyDictionary
 
 from dialoom.base.errors import UsageError
+from dialoom.base.text import one_line
 from dialoom.net.address import is_loopback, safe_url, split_url
 from dialoom.net.piecewise import PiecewiseResponse
 from dialoom.net.sendable import sendable_headers
@@ -63,7 +64,7 @@ class Httpx2Transport:
         local, plain = is_loopback(parts.hostname or ""), parts.scheme == "http"
         clients = self._clients.setdefault(asyncio.get_running_loop(), {})
         if (local, plain) not in clients:
-            clients[local, plain] = _new_client(local=local, plain=plain)
+            clients[local, plain] = _checked_client(local=local, plain=plain)
         return clients[local, plain]
 
 
@@ -97,6 +98,16 @@ class _Body:
         if self._left < 0:
             raise too_large(self._url, self._max_bytes)
         return piece
+
+
+def _checked_client(*, local: bool, plain: bool) -> "httpx2.AsyncClient":
+    try:
+        return _new_client(local=local, plain=plain)
+    except Exception as error:  # seam: of what a client is made of, only the environment can be wrong
+        raise UsageError(
+            f"the environment names a proxy that cannot be used ({one_line(str(error), 120)});"
+            " correct HTTPS_PROXY, HTTP_PROXY or ALL_PROXY, or unset it"
+        ) from error
 
 
 def _new_client(*, local: bool, plain: bool) -> "httpx2.AsyncClient":
@@ -150,8 +161,19 @@ def translated(error: Exception, url: str) -> TransportError:
         case httpx2.TimeoutException() | TimeoutError():
             return late(url)
         case httpx2.ConnectError() | httpx2.ProxyError():
-            return unreachable(url, reason_of(error))
+            return unreachable(url, f"{reason_of(error)}{_by_proxy(url)}")
         case httpx2.NetworkError() | httpx2.RemoteProtocolError():
             return cut_off(url, reason_of(error))
         case _:
             return unreadable(url, reason_of(error))
+
+
+def _by_proxy(url: str) -> str:
+    """Return what to add to the trouble of a request that the environment sends through a proxy."""
+    from urllib.request import getproxies, proxy_bypass
+
+    parts, named = split_url(url), getproxies()
+    host, proxy = parts.hostname or "", named.get(parts.scheme) or named.get("all")
+    if not proxy or is_loopback(host) or proxy_bypass(host):
+        return ""
+    return f" (through the proxy {safe_url(proxy)} that the environment names)"

@@ -42,10 +42,8 @@ def reason_of(error: BaseException) -> str:
     """Return the innermost cause in a few words; libraries wrap it several times."""
     for cause in _causes(error):
         match cause:
-            case ssl.SSLCertVerificationError() if cause.verify_message:
-                return f"TLS failed ({one_line(cause.verify_message, 120)})"
             case ssl.SSLError():
-                return f"TLS failed ({one_line(cause.reason or str(cause), 80)})"
+                return f"TLS failed ({_tls_reason(cause)})"
             case socket.gaierror():
                 return "its host name is not known"
             case OSError(errno=errno.ECONNREFUSED):
@@ -55,6 +53,17 @@ def reason_of(error: BaseException) -> str:
             case _:
                 continue
     return one_line(str(error), 80) or type(error).__name__
+
+
+def _tls_reason(error: ssl.SSLError) -> str:
+    match error:
+        case ssl.SSLCertVerificationError() if error.verify_message:
+            told = one_line(error.verify_message, 120)
+            return f"{told}; SSL_CERT_FILE may name a file of certificates to trust"
+        case ssl.SSLError(reason="WRONG_VERSION_NUMBER"):
+            return "WRONG_VERSION_NUMBER: it seems to speak plain http; try http://"
+        case _:
+            return one_line(error.reason or str(error), 80)
 
 
 def _causes(error: BaseException) -> Generator[BaseException]:
