@@ -35,7 +35,9 @@ REDUCERS = {
     "most": Reducers.custom(max, name="max"),
     "total": Reducers.sum,
     "tags": Reducers.set_union,
+    "rows": Reducers.upsert("id"),
 }
+ROWS = st.builds(lambda at, value: {"id": at, "value": value}, st.integers(0, 3), st.integers())
 WRITES = st.fixed_dictionaries(
     {},
     optional={
@@ -45,6 +47,7 @@ WRITES = st.fixed_dictionaries(
         "most": st.integers(),
         "total": st.integers(),
         "tags": st.frozensets(st.integers(0, 5), max_size=3),
+        "rows": st.lists(ROWS | st.builds(Reducers.remove, st.integers(0, 3)), max_size=3),
     },
 )
 

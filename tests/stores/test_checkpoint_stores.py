@@ -1,10 +1,10 @@
 """What users do with a store, on each of ours: resume, count, prune. What is reloaded is what was live."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from threading import Barrier, Thread
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import pytest
@@ -20,6 +20,7 @@ from dialoom.graph import (
     Frontier,
     MemoryCheckpointStore,
     RunOptions,
+    RunResult,
     replay,
 )
 from dialoom.graph.checkpoint import PrunableCheckpointStore
@@ -168,6 +169,23 @@ def test_threads_that_save_at_once_get_whole_lines_and_one_order(tmp_path: Path)
         assert len(list(again.threads())) == 8
 
 
+class Cut(NamedTuple):
+    """Where a run is stopped: after so many supersteps. `fork` counts from the end to where it is forked."""
+
+    steps: int
+    fork: int = 0
+
+
+class Told(NamedTuple):
+    """What a run came to, and the supersteps of its thread."""
+
+    state: Any
+    reason: str
+    errors: list[str]
+    steps: int
+    kept: list[Any]
+
+
 class Shelves:
     """Every store there is, each with a second object over the same file that reads what the first wrote."""
 
@@ -187,25 +205,30 @@ class Shelves:
     def _jsonl(self, path: Path, stack: ExitStack) -> JsonlCheckpointStore:
         return stack.enter_context(JsonlCheckpointStore(path, fsync=False))
 
-    def check(self, plan: Any, inputs: dict[str, Any], resumes: int) -> None:
-        """Run a graph on every store, stop it every two supersteps, reload it, and compare all."""
+    def check(self, plan: Any, inputs: dict[str, Any], cuts: Sequence[Cut]) -> None:
+        """Run a graph on every store, cut it, reload it each time; compare all, and with a run nobody cut."""
         thread_id = new_id()
-        shown = {
-            name: [
-                run_and_reload(plan, *pair, inputs if turn == 0 else None, thread_id)
-                for turn in range(resumes + 1)
-            ]
-            for name, pair in self.pairs.items()
-        }
-        assert all(each == shown["memory"] for each in shown.values())
+        stories = {name: cut_up(plan, pair, inputs, cuts, thread_id) for name, pair in self.pairs.items()}
+        assert all(told == stories["memory"] for told in stories.values())
+        last, steps = stories["memory"][-1], sum(told.steps for told in stories["memory"])
+        if last.reason == "max_steps":
+            whole = graph_of(plan, None).run_sync(inputs, RunOptions(max_steps=steps))
+            assert (last.state, last.reason, last.errors) == ended(whole)
+        elif last.reason in {"finished", "halted", "interrupted", "error"}:
+            whole = graph_of(plan, None).run_sync(inputs, RunOptions(max_steps=steps + 1))
+            assert (last.state, last.reason, last.errors) == ended(whole)
+        for name, (store, _) in self.pairs.items():
+            if last.reason != "error":
+                assert forked_up(plan, store, thread_id, last, at=cuts[0].fork), name
 
 
 def test_a_subgraph_that_was_stopped_comes_to_the_same_on_every_store(tmp_path: Path) -> None:
     """Found by the property test: a stopped child's logs are lists once they have been on disk."""
     with ExitStack() as stack:
         shelves = Shelves(tmp_path, stack)
-        shelves.check([({}, [], "once"), ({}, [], "sub")], {}, 0)
-        shelves.check([({}, [3], "send"), ({}, [], "edges"), ({}, [], "edges"), ({}, [], "sub")], {}, 2)
+        shelves.check([({}, [], "once"), ({}, [], "sub")], {}, [Cut(2)])
+        sending = [({}, [3], "send"), ({}, [], "edges"), ({}, [], "edges"), ({}, [], "sub")]
+        shelves.check(sending, {}, [Cut(2), Cut(2), Cut(2)])
 
 
 @pytest.fixture(scope="module")
@@ -219,45 +242,80 @@ def plain(frontier: Frontier) -> Any:
     return msgspec.to_builtins(frontier, enc_hook=list)
 
 
+def ended(result: RunResult) -> tuple[Any, ...]:
+    return result.state, result.stop_reason, [error.message for error in result.errors]
+
+
+def cut_up(
+    plan: Any, pair: tuple[Any, Any], inputs: dict[str, Any], cuts: Sequence[Cut], thread_id: str
+) -> list[Told]:
+    """Run until the first cut, go on until the next, and so on, as long as there is anything to do."""
+    story: list[Told] = []
+    for cut in cuts:
+        story.append(run_and_reload(plan, pair, None if story else inputs, cut, thread_id))
+        if story[-1].reason != "max_steps":
+            break
+    return story
+
+
 def run_and_reload(
-    plan: Any, store: CheckpointStore, reader: CheckpointStore, inputs: dict[str, Any] | None, thread_id: str
-) -> Any:
-    """Run or resume for two supersteps; return all that must be the same on every store."""
-    graph = graph_of(plan, store)  # type: ignore[arg-type] - it takes any store
-    options = RunOptions(thread_id=thread_id, max_steps=2)
+    plan: Any, pair: tuple[Any, Any], inputs: dict[str, Any] | None, cut: Cut, thread_id: str
+) -> Told:
+    """Run or resume until `cut`; return all that must be the same on every store."""
+    store, reader = pair
+    graph = graph_of(plan, store)
+    before = reader.load(thread_id)
+    options = RunOptions(thread_id=thread_id, max_steps=cut.steps)
     begins = inputs is not None
     result = graph.run_sync(inputs, options) if begins else graph.resume_sync(thread_id, options=options)
     if isinstance(store, WriteBehindStore):
         store.flush()
     head = reader.load(thread_id)
-    assert head is not None
-    assert (head.state, head.id) == (result.state, result.checkpoint_id)
     history = list(reader.history(thread_id))
     state = EMPTY
     for each in reversed(history):
         state = replay(state, each.ops)
         assert each.state == state
         assert reader.load(thread_id, each.id) == each
-    told = [error.message for error in result.errors]
+    assert head is not None
+    assert (head.state, head.id) == (result.state, result.checkpoint_id)
+    assert before is None or before in history
     # which of two parallel tasks saves first within a superstep is a race; what the superstep comes to is not
     whole = [each for each in history if "." not in each.id]
     kept = [(each.version, each.step, plain(each.frontier), each.ops, each.state) for each in whole]
-    return result.state, result.stop_reason, result.steps, told, kept
+    return Told(*ended(result), result.steps, kept)
 
 
-@given(plan=plans(), inputs=WRITES, resumes=st.integers(0, 2))
+def forked_up(plan: Any, store: Any, thread_id: str, last: Told, *, at: int) -> bool:
+    """Fork a thread at one of its checkpoints and go on; whether that comes to where the thread came."""
+    graph = graph_of(plan, store)
+    whole = [each for each in graph.history(thread_id) if "." not in each.id]  # newest first
+    left = at % len(whole)
+    if left == 0:
+        return True
+    fork = graph.fork_sync(whole[left])
+    result = graph.resume_sync(fork.thread_id, options=RunOptions(max_steps=left))
+    story = [each.state for each in graph.history(fork.thread_id) if "." not in each.id]
+    return result.state == last.state and [whole[at].state for at in range(left + 1)] == story
+
+
+CUTS = st.builds(Cut, st.integers(2, 5), fork=st.integers(0, 9))
+"""A subgraph, which counts its supersteps by itself, has two."""
+
+
+@given(plan=plans(), inputs=WRITES, cuts=st.lists(CUTS, min_size=1, max_size=3))
 @settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow])
 def test_two_hundred_random_graphs_come_to_the_same_on_every_store(
-    shelves: Shelves, plan: Any, inputs: dict[str, Any], resumes: int
+    shelves: Shelves, plan: Any, inputs: dict[str, Any], cuts: list[Cut]
 ) -> None:
-    shelves.check(plan, inputs, resumes)
+    shelves.check(plan, inputs, cuts)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1_800)
-@given(plan=plans(), inputs=WRITES, resumes=st.integers(0, 4))
+@given(plan=plans(), inputs=WRITES, cuts=st.lists(CUTS, min_size=1, max_size=5))
 @settings(deadline=None, max_examples=2_000, suppress_health_check=[HealthCheck.too_slow])
 def test_two_thousand_random_graphs_come_to_the_same_on_every_store(
-    shelves: Shelves, plan: Any, inputs: dict[str, Any], resumes: int
+    shelves: Shelves, plan: Any, inputs: dict[str, Any], cuts: list[Cut]
 ) -> None:
-    shelves.check(plan, inputs, resumes)
+    shelves.check(plan, inputs, cuts)
