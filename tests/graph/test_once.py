@@ -77,3 +77,19 @@ async def test_an_effect_that_asks_for_itself_is_refused(way: str) -> None:
     builder.add_edge(START, "loop")
     (error,) = (await builder.build(MemoryCheckpointStore()).run()).errors
     assert error.message == "UsageError: the effect 'key' of node 'loop' asks for itself; use another key"
+
+
+def test_a_context_of_an_earlier_superstep_remembers_nothing_more() -> None:
+    contexts: list[NodeContext] = []
+    effects: list[str] = []
+
+    def late(_: NodeContext) -> None:
+        contexts[0].once("late", lambda: effects.append("late"))
+
+    builder = GraphBuilder("late")
+    builder.add_node("first", contexts.append, blocking=False)
+    builder.add_node("late", late, blocking=False)
+    builder.add_edge(START, "first")
+    builder.add_edge("first", "late")
+    result = builder.build(MemoryCheckpointStore()).run_sync()
+    assert (effects, result.steps) == ([], 1)
