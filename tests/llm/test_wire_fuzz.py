@@ -13,10 +13,11 @@ from dialoom.llm.retry import ONCE
 from dialoom.testing.wire import split_bytes
 from dialoom.testing.wire_case import WireCase
 from tests.llm.scripted_transport import ScriptedTransport
-from tests.llm.test_wire_cases import KEY, SHORT, provider_of
+from tests.llm.test_wire_cases import CASES, KEY, provider_of
 
 JUNK = (None, "", 0, -1, 1.5, True, [], {}, "x", [None], {"a": []}, 10**18, [[[]]], {"type": "text"})
 SPOILT_PER_CASE = 12
+SHORT = [case for case in CASES if sum(map(len, case.pieces)) < 10_000]
 
 
 def spoil(value: object, chance: random.Random) -> object:
