@@ -96,7 +96,11 @@ def desk(settings: ServerSettings, parts: Parts, graphs: dict[str, Graph]) -> It
 def run(client: TestClient, graph: str, **asked: object) -> list[dict[str, Any]]:
     answer = client.post(f"/agui/{graph}", json={"threadId": "t1", "runId": "r1", **asked})
     assert answer.status_code == 200, answer.text
-    return [json.loads(each.removeprefix("data: ")) for each in answer.text.split("\n\n") if each]
+    return [
+        json.loads(each.removeprefix("data: "))
+        for each in answer.text.split("\n\n")
+        if each.startswith("data: ")
+    ]
 
 
 def test_a_graph_tells_its_steps_asks_and_goes_on_with_the_answer(desk: TestClient) -> None:

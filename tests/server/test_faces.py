@@ -151,7 +151,7 @@ def test_one_tool_that_is_wanted_by_name_is_offered_alone(client: TestClient, pr
 
 
 def chunks(text: str) -> list[Any]:
-    lines = [line[6:] for line in text.split("\n\n") if line]
+    lines = [line[6:] for line in text.split("\n\n") if line.startswith("data: ")]
     assert lines[-1] == "[DONE]"
     return [json.loads(line) for line in lines[:-1]]
 

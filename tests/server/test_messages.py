@@ -13,7 +13,7 @@ MESSAGES = "/v1/messages"
 
 
 def lines(text: str) -> list[Any]:
-    return [json.loads(each.split("data: ", 1)[1]) for each in text.split("\n\n") if each]
+    return [json.loads(each.split("data: ", 1)[1]) for each in text.split("\n\n") if "data: " in each]
 
 
 def test_messages_reach_the_model_in_the_order_it_needs(client: TestClient, provider: MockProvider) -> None:

@@ -106,7 +106,9 @@ async def test_a_knowledge_base_takes_files_in_and_answers_with_citations(
             assert "covered for 3 years. [1]" in answer["answer"]
             assert (answer["cited_indexes"], answer["hits"][0]["title"]) == ([1], "arm.md")
             streamed = await client.post(f"/api/v1/kb/{made['id']}/query", json={**asked, "stream": True})
-            lines = [json.loads(line[6:]) for line in streamed.text.split("\n\n") if line]
+            lines = [
+                json.loads(line[6:]) for line in streamed.text.split("\n\n") if line.startswith("data: ")
+            ]
             assert [lines[0]["event"], lines[-1]["event"]] == ["delta", "final"]
 
             await client.post(
