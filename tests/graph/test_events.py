@@ -181,7 +181,7 @@ def test_an_observer_may_emit_through_a_context_it_was_shown() -> None:
 
 
 class Answering(Heard):
-    """Emits when it hears an event of the kind `to`."""
+    """Emits once, when it hears an event of the kind `to`."""
 
     def __init__(self, to: type[GraphEvent], contexts: list[NodeContext]) -> None:
         super().__init__()
@@ -190,7 +190,7 @@ class Answering(Heard):
     def on_event(self, event: Event) -> None:
         super().on_event(event)
         if type(event) is self.to and self.contexts:
-            self.contexts[0].emit("echo")
+            self.contexts.pop().emit("echo")
 
 
 @pytest.mark.parametrize("to", [Chunk, NodeEnd, StepCommitted, RunFinished])
@@ -202,8 +202,8 @@ async def test_what_observers_emit_comes_in_order_and_never_after_the_last_word(
     heard = [Answering(to, contexts), Heard()][: 1 if listeners == "one" else 2]
 
     def first(ctx: NodeContext) -> None:
-        ctx.emit("once")
         contexts.append(ctx)
+        ctx.emit("once")
 
     builder = speakers("b")
     builder.add_node("a", first)
@@ -216,6 +216,8 @@ async def test_what_observers_emit_comes_in_order_and_never_after_the_last_word(
     for events in [each.events for each in heard] + [streamed] * bool(streamed):
         assert [event.seq for event in events] == list(range(1, len(events) + 1))
         assert isinstance(events[-1], RunFinished)
+        said = [event.value for event in events if isinstance(event, Chunk)]
+        assert said == (["once", "echo"] if to is Chunk else ["once"])
 
 
 @pytest.mark.parametrize("listeners", [1, 2])
