@@ -5,9 +5,11 @@ each line on its standard input, `RIVAL WORKLOAD`, the CPU seconds of one round 
 """
 
 import asyncio
+import atexit
 import importlib
 import json
 import operator
+import shutil
 import sqlite3
 import sys
 import tempfile
@@ -90,7 +92,9 @@ def lg_step_sqlite() -> Round:
 
 def lg_sqlite() -> Any:
     """Return what keeps checkpoints in a file of its own."""
-    path = Path(tempfile.mkdtemp(prefix="bench-"), "checkpoints")
+    folder = tempfile.mkdtemp(prefix="bench-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = Path(folder, "checkpoints")
     return importlib.import_module("langgraph.checkpoint.sqlite").SqliteSaver(
         sqlite3.connect(path, check_same_thread=False)
     )
